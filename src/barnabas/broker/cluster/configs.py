@@ -87,7 +87,7 @@ class Configs:
             self._topics[topic] = dict(overrides)
 
     def set_dynamic(self, name: str, values: Mapping[str, str]) -> bool:
-        """Set dynamic broker configs; return False (and log) if they are invalid or another's."""
+        """Set dynamic broker configs; return False if they are another's, or invalid and logged."""
         try:
             if name == nodes.DEFAULT_ENTITY:
                 self._sources = self._sources.with_cluster(values)

@@ -216,7 +216,7 @@ class ControllerCommands:
     def _view(self, told: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
         own = self._registration.view
         if told.id == own.broker_id:
-            return own  # which knows the addresses that are replaced by the one that clients dial
+            return own  # in which an empty host stands for the address that the client dialled
         return BrokerView(
             told.id,
             {each.listener: (each.host, each.port) for each in told.endpoints},

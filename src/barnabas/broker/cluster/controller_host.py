@@ -1,10 +1,10 @@
-"""The controller's place in a broker: elections, one queue of events, letters to the brokers.
+"""Hosts the controller in a broker: elections, one queue of events, requests to the brokers.
 
-Every broker watches `/controller`. Where nobody is there, each tries to create it; one succeeds and
-begins a term. Its events run one after the other in one task; what each decides is sent before
-the next one runs. A term ends when the session is lost or another's epoch shows in a guarded
-write, and then the broker looks again who is the controller. Whoever leaves office while its
-session goes on removes its name: nobody can run before.
+Every broker watches `/controller`. If the node does not exist, each tries to create it; one
+succeeds and begins a term. Its events run one after the other in one task; what each decides is
+sent before the next one runs. A term ends when the session is lost or a guarded write fails because
+of a newer epoch; then the broker reads again who the controller is. A controller that resigns while
+its session continues deletes the node: there can be no election before.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ logger = logging.getLogger("barnabas.controller")
 Result = TypeVar("Result")
 RETRY_S = 0.5
 RELEASE_S_MAX = 5.0
-"""How long a broker that stops waits for its name to be removed; its session's end does it, too."""
+"""How long a broker that stops waits for `/controller` to be deleted, as its session's end does."""
 
 
 class ControllerHost:
-    """Runs for office, and holds it."""
+    """Takes part in controller elections, and runs the controller after winning one."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ControllerHost:
         self._looks: set[asyncio.Task[None]] = set()
         self._stopped = False
         self.decided = Conditions()
-        """Who waits for something that the controller decides."""
+        """Callers that wait for a decision of the controller."""
 
     @property
     def term(self) -> Term | None:
@@ -88,12 +88,12 @@ class ControllerHost:
         return self._term
 
     async def start(self) -> bool:
-        """Look for the controller, run for office where there is none; True if in office."""
+        """Find the controller, or hold an election; return whether it is this broker."""
         await self._look()
         return self._term is not None
 
     async def stop(self) -> None:
-        """Leave office, and decide nothing more."""
+        """End the term, and take part in no more elections."""
         self._stopped = True
         looks = list(self._looks)
         for look in looks:
@@ -102,7 +102,7 @@ class ControllerHost:
         await self._leave()
 
     async def retire(self) -> None:
-        """Stop, and let others run for office at once."""
+        """Stop, and let the others hold an election at once."""
         await self.stop()
         if self._tree.state is SessionState.CONNECTED:
             with contextlib.suppress(BarnabasError, TimeoutError):  # the session's end will do it
@@ -110,7 +110,7 @@ class ControllerHost:
                     await self._release()
 
     async def resign(self) -> None:
-        """End the term because the session is gone; whoever is elected next is found by `start`."""
+        """End the term; after a lost session `start` finds the next controller."""
         if self._term is not None:
             logger.info(
                 "broker %d is no longer the controller: epoch=%d", self.broker_id, self._term.epoch
@@ -119,7 +119,7 @@ class ControllerHost:
         self._cluster.controller_id = -1
 
     async def call(self, work: Callable[[Term], Awaitable[Result]]) -> Result:
-        """Have the controller do something in its turn; raises NOT_CONTROLLER where it is not."""
+        """Run work in the controller's queue; raise NOT_CONTROLLER if this broker is not it."""
         term = self._term
         if term is None or self._silence.is_silent:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
@@ -136,7 +136,7 @@ class ControllerHost:
             except Exception as failure:
                 _fail(outcome, failure)
                 if not isinstance(failure, BarnabasError):
-                    raise  # a bug, of which not only the one who asked must hear
+                    raise  # a bug, which must be reported, not only returned to the caller
                 return
             if not outcome.done():
                 outcome.set_result(result)
@@ -146,12 +146,12 @@ class ControllerHost:
         return await outcome
 
     def unclean_election_allowed(self) -> None:
-        """Partitions without a leader may get one now, if this broker is the controller."""
+        """Elect leaders for partitions without one, if this broker is the controller."""
         if self._term is not None:
             self._queue.put_nowait(self._term.unclean_election_allowed)
 
     async def rebalance_leaders(self) -> None:
-        """Give leaderships back to preferred leaders, while this broker is the controller."""
+        """Elect preferred replicas, if this broker is the controller."""
         if self._term is None:
             return
         percentage = self._configs.options.leader_imbalance_per_broker_percentage
@@ -161,7 +161,7 @@ class ControllerHost:
                 await self.call(lambda term: term.balance.elect_preferred(keys))
 
     async def all_delivered(self, timeout_ms: int) -> None:
-        """Wait until all brokers have heard what was decided so far, or time is up."""
+        """Wait until all brokers have received every decision so far, or the timeout expires."""
         if self._channels is not None:
             await self._channels.all_delivered(timeout_ms)
 
@@ -179,9 +179,9 @@ class ControllerHost:
             try:
                 await self._look()
             except SessionExpired:
-                return  # the broker starts a new session, and looks again
+                return  # the broker opens a new session, and calls `start`
             except BarnabasError as failure:
-                # The watch is spent: without another look nobody here would ever run for office.
+                # The watch has fired: without a retry this broker would never be a candidate again.
                 logger.warning("could not read /controller, retry in %s s: %s", RETRY_S, failure)
                 await asyncio.sleep(RETRY_S)
             else:
@@ -210,7 +210,7 @@ class ControllerHost:
             return
 
     async def _run_for_office(self) -> bool:
-        """Create `/controller` and raise the epoch, or neither; begin a term where it worked."""
+        """Create `/controller` and raise the epoch, or neither; begin a term on success."""
         try:
             data, stat = await self._tree.get(nodes.CONTROLLER_EPOCH)
         except NoNode:
@@ -258,7 +258,7 @@ class ControllerHost:
         self._task = spawn(self._run(term, queue, self._channels), "the controller")
 
     async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
-        """Return those of some topics that may get a leader that has not all of their records."""
+        """Return those of the topics that allow unclean elections."""
         found = await self._config_store.get_readable("topics", topics)
         return [topic for topic in found if self._allows_unclean(topic, found[topic])]
 
@@ -289,8 +289,8 @@ class ControllerHost:
                 return
             except BarnabasError:
                 logger.exception("controller event failed: epoch=%d", term.epoch)
-            except Exception as bug:  # noqa: BLE001 - the loop tells of it
-                # One that stood still would hold its office and decide nothing any more.
+            except Exception as bug:  # noqa: BLE001 - the loop reports it
+                # A controller that stopped here would keep its role and decide nothing.
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": f"controller event failed: epoch={term.epoch}", "exception": bug}
                 )
@@ -298,7 +298,7 @@ class ControllerHost:
             self.decided.look()
 
     async def _release(self) -> None:
-        """Remove this session's claim to the office, where there is one: others can run then."""
+        """Delete `/controller` if it belongs to this session, so that others can be elected."""
         try:
             _, stat = await self._tree.get(nodes.CONTROLLER)
             if stat.ephemeral_owner == self._tree.session_id:
@@ -324,7 +324,7 @@ def _fail(outcome: asyncio.Future[Result], failure: Exception) -> None:
 
 
 def _ended(outcome: asyncio.Future[Result]) -> asyncio.Future[None]:
-    """Return a future that, once set, fails a call whose controller has left office."""
+    """Return a future that, once set, fails a call whose controller has resigned."""
     waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     waiter.add_done_callback(
         lambda _: _fail(outcome, RequestError(ErrorCode.NOT_CONTROLLER, "the controller has moved"))

@@ -1,4 +1,4 @@
-"""Requests that only the controller answers: how this broker asks them, and how it answers them
+"""Requests from brokers to the controller: how this broker sends them, and how it handles them
 while it is the controller itself.
 """
 
@@ -37,11 +37,11 @@ NEWEST_ALTER_PARTITION = 3
 DELIVERY_MS_MAX = 2000
 
 Decided: TypeAlias = tuple[dict[Uuid, str], dict[TopicPartition, Granted] | ErrorCode]
-"""The topics that the controller knows, and what it grants; or why it grants nothing."""
+"""The topics that the controller knows, and the accepted changes, or why all are rejected."""
 
 
 class BrokerToController:
-    """Asks the controller, which may be in this broker."""
+    """Sends requests to the controller, which may be on this broker."""
 
     def __init__(
         self,
@@ -56,12 +56,12 @@ class BrokerToController:
         self._options = options
 
     async def ask(self, request: Message, timeout_ms: int) -> Message:
-        """Send a request to whoever is the controller; raise if there is no answer in time."""
+        """Send a request to the current controller; raise if it does not respond in time."""
         if self._controller.term is not None:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
                     return await self._call_own_controller(request)
-            except TimeoutError:  # it waits for the coordination service, which may be away
+            except TimeoutError:  # it waits for the coordination service, which may be unavailable
                 raise RequestError(
                     ErrorCode.REQUEST_TIMED_OUT,
                     f"the controller on this broker did not respond within {timeout_ms} ms",
@@ -82,7 +82,7 @@ class BrokerToController:
 async def controlled_shutdown(
     controller: ControllerHost, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
-    """Move leaderships away from a broker that is about to stop."""
+    """Move leaderships from a broker that is about to stop to others."""
     try:
         remaining = await controller.call(
             lambda term: term.controlled_shutdown(request.broker_id, request.broker_epoch)
@@ -90,7 +90,7 @@ async def controlled_shutdown(
     except RequestError as refusal:
         return ControlledShutdownResponse(error_code=refusal.code)
     if request.broker_id == controller.broker_id:
-        # Nobody else could tell the others, and until they know clients come here in vain.
+        # No other broker can send it, and until then clients are still sent to this one.
         await controller.all_delivered(DELIVERY_MS_MAX)
     return ControlledShutdownResponse(
         remaining_partitions=[
@@ -103,11 +103,11 @@ async def controlled_shutdown(
 async def alter_partition(
     controller: ControllerHost, request: AlterPartitionRequest, version: int
 ) -> AlterPartitionResponse:
-    """Change in-sync replicas as their leader asks."""
+    """Change the ISR of partitions as their leader proposes."""
     by_id = version >= 2
 
     async def decide(term: Term) -> Decided:
-        # In the controller's turn: before that a new one does not know the topics yet.
+        # In the controller's queue: a new controller has to load the topics first.
         names = {topic.topic_id: name for name, topic in term.knowledge.topics.items()}
         wishes = [
             _isr_change(name, data, version)

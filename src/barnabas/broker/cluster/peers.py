@@ -1,4 +1,4 @@
-"""Connections from this broker to the others, for what brokers ask of each other."""
+"""Connections from this broker to the others, for requests between brokers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Peers:
     ) -> Any:
         """Send a request to another broker, if possible on the given one of its listeners.
 
-        Raises when the broker is not known or does not answer.
+        Raises if the broker is not alive or does not respond.
         """
         address = self.address_of(broker_id, listener)
         async with self._locks.setdefault(address, asyncio.Lock()):
@@ -49,7 +49,7 @@ class Peers:
         return await connection.send(request, timeout_ms=timeout_ms)
 
     def address_of(self, broker_id: int, listener: str | None = None) -> Address:
-        """Return where brokers reach a broker; raises when it is not alive."""
+        """Return the address of a broker for other brokers; raises if it is not alive."""
         view = self._cluster.brokers.get(broker_id)
         endpoint = None
         if view is not None:
@@ -61,7 +61,7 @@ class Peers:
         return Address(endpoint[0] or "127.0.0.1", endpoint[1])
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()

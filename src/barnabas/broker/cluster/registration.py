@@ -1,10 +1,10 @@
-"""A broker's place in its cluster: its ids in the coordination tree, and its registration there.
+"""A broker's registration in the coordination tree, with its broker id and cluster id.
 
-Each registration is a life of the broker, and the tree numbers them: `epoch` grows with each.
+Each registration gets a new broker epoch from the tree, greater than all before.
 
-A session that expires takes the registration with it: for the cluster the broker is dead. It opens
-a new session, however long the service stays away, and registers again; meanwhile clients are sent
-elsewhere (`silence`). A broker that cannot register (its id is another's by now) gives up.
+When a session expires, its registration is deleted: for the cluster the broker is dead. It opens a
+new session, however long the service is unavailable, and registers again; meanwhile clients are
+sent to other brokers (`silence`). A broker that cannot register (another has its id) stops.
 """
 
 from __future__ import annotations
@@ -38,13 +38,11 @@ COORDINATION_FILE = "coordination.sqlite"
 
 FEATURE = "/feature"
 FEATURES = nodes.compact({"features": {}, "version": 2, "status": 1})
-"""No feature is versioned in a cluster of this kind; Kafka's tools look for the node all the
-same.
-"""
+"""No feature is versioned in a cluster on ZooKeeper, but Kafka's tools read the node."""
 
 
 class Registration:
-    """What one broker is to the others; `view` is what they know of it."""
+    """The registration of one broker; `view` is what the others know about it."""
 
     cluster_id: str
     broker_id: int
@@ -61,11 +59,11 @@ class Registration:
 
     @property
     def epoch(self) -> int:
-        """Return which life of this broker it is."""
+        """Return the broker epoch."""
         return self.view.epoch
 
     async def join(self, identity: Mapping[str, str]) -> None:
-        """Open a session, and find the cluster's id and the broker's; `identity` is on disk."""
+        """Open a session, and find the cluster id and broker id; `identity` is what is on disk."""
         await self.tree.start()
         self.cluster_id = await self.find_cluster_id(
             identity.get("cluster.id"), private=self._options.zookeeper_connect is None
@@ -73,10 +71,10 @@ class Registration:
         self.broker_id = await self.find_broker_id(identity.get("broker.id"))
 
     async def find_cluster_id(self, stored: str | None, *, private: bool = True) -> str:
-        """Return the cluster's id, making one for a new cluster; it must be the stored one.
+        """Return the cluster id, a new one for a new cluster; it must match the stored one.
 
-        `private` says that the tree is this broker's own: one that was lost gets the stored id. A
-        tree that others use and that is new is more likely the wrong one.
+        `private` says that the tree is embedded: if it was lost, the new one gets the stored id. A
+        shared tree without a cluster id is more likely the wrong one.
         """
         known = await self.tree.exists(nodes.CLUSTER_ID) is not None
         if not known and stored is not None and not private:
@@ -90,7 +88,7 @@ class Registration:
         if await self.tree.exists(FEATURE) is None:
             await self._create(FEATURE, FEATURES)
         if not known:
-            # A directory that knows its cluster keeps it when the coordination tree is new.
+            # A data directory keeps its cluster id when the coordination tree is new.
             fresh = stored or uuid_text(new_uuid(self._random_bytes))
             await self._create(nodes.CLUSTER_ID, nodes.encode_cluster_id(fresh))
         data, _ = await self.tree.get(nodes.CLUSTER_ID)
@@ -119,7 +117,7 @@ class Registration:
     async def register(
         self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
     ) -> BrokerView:
-        """Tell the cluster where this broker listens: a new life of it begins."""
+        """Register this broker's listeners in the tree, with a new broker epoch."""
         node = self._node(listeners, ports, now_ms)
         path = nodes.broker_path(self.broker_id)
         while True:
@@ -127,7 +125,7 @@ class Registration:
                 await self.tree.create(path, node.encode(), ephemeral=True)
                 break
             except NodeExists as taken:
-                # After a crash the session of this broker's last life may not have expired yet.
+                # After a crash, the old session of this broker may not have expired yet.
                 if not await self._wait_until_gone(path):
                     raise ConfigError(
                         f"broker.id={self.broker_id}: another live broker has registered under "
@@ -141,7 +139,7 @@ class Registration:
     async def update(
         self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
     ) -> BrokerView:
-        """Overwrite the registration: the broker listens elsewhere, in the same life.
+        """Overwrite the registration with changed listeners, in the same broker epoch.
 
         Raise NoNode if this session has none.
         """
@@ -154,7 +152,7 @@ class Registration:
         return self._registered(listeners, ports, node, self.epoch)
 
     async def _wait_until_gone(self, path: str) -> bool:
-        """Wait for a node of an older session to go; False if it outlives every such session."""
+        """Wait until an older session's node is deleted; False if it outlives such a session."""
         gone = asyncio.Event()
         if await self.tree.exists(path, watch=lambda _: gone.set()) is None:
             return True
@@ -174,7 +172,7 @@ class Registration:
     def _node(
         self, listeners: Listeners, ports: Mapping[str, int], now_ms: int
     ) -> nodes.BrokerRegistration:
-        # A host name under which other machines may find this one stands for all interfaces.
+        # For all interfaces, the host name is advertised, by which others may find this machine.
         advertised = listeners.advertise(ports, socket.gethostname())
         return nodes.BrokerRegistration(
             [(each.name, each.host, each.port) for each in advertised],
@@ -216,9 +214,9 @@ class SessionRenewal:
         enter: Callable[[], Awaitable[None]],
         give_up: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Call `leave` when a session has ended, before another is sought; `enter` in each new one.
+        """Call `leave` when a session has expired, and `enter` in each new one.
 
-        `give_up` is called with the reason if entering is refused.
+        `give_up` is called with the reason if `enter` fails for good.
         """
         self._tree = tree
         self._leave = leave
@@ -227,15 +225,15 @@ class SessionRenewal:
         self._renewal: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Watch from now on; a session that has ended while nobody listened is renewed, too."""
+        """Watch the session; one that has already expired is renewed, too."""
         self._tree.add_session_listener(self._changed)
         self._changed(self._tree.state)
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._tree.remove_session_listener(self._changed)
         if self._renewal is not None:
-            # The one that gives up stops us from within, and goes on.
+            # A renewal that gives up calls this itself, and must continue.
             if self._renewal is not asyncio.current_task():
                 self._renewal.cancel()
             self._renewal = None
@@ -261,14 +259,14 @@ class SessionRenewal:
             except BarnabasError as failure:
                 await self._give_up(str(failure))
                 return
-            except Exception as bug:  # noqa: BLE001 - the loop tells of it
-                # One that served on would be dead for the cluster, and nobody would know why.
+            except Exception as bug:  # noqa: BLE001 - the loop reports it
+                # A broker that continued would be dead for the cluster for no visible reason.
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": "could not register again", "exception": bug}
                 )
                 await self._give_up(f"could not register again: {bug!r}")
                 return
-            # A session that ended meanwhile went unnoticed: this task was taken to be at it.
+            # If the new session expired meanwhile, `_changed` left it to this task.
             if self._tree.state is not SessionState.EXPIRED:
                 break
         self._renewal = None
@@ -284,7 +282,7 @@ def zookeeper_tree(options: BrokerOptions) -> Coordination:
 
 
 def embedded_tree(path: str, offline: Mapping[str, str], executor: Executor | None) -> Coordination:
-    """Return the tree of a broker that is alone, in a file beside the logs at `path`.
+    """Return the embedded tree of a single broker, in a file beside the logs at `path`.
 
     Raise StorageError if the directory is among those that are offline, each with its reason.
     """

@@ -1,14 +1,13 @@
-"""Keeps a broker from answering for what it led after another may have been elected.
+"""Keeps a broker from serving what it led after another leader may have been elected.
 
-What to think of the broker's standing is decided by `replication.standing`; here are the questions
-to the other brokers, and what silence means: every partition hides that it is led here, so that
-each request about it is refused as by a broker that does not lead; coordinators are unloaded;
-requests that wait are refused. When the broker may speak again its partitions are shown again;
-after the end of a session one by one, as the controller tells their roles again.
+`replication.standing` decides about the broker's standing; this file sends BrokerStanding to the
+other brokers, and carries out the silence: every partition hides that it is led here, so that
+requests for it are rejected as by a broker that does not lead; coordinators are unloaded; delayed
+requests are rejected. When the broker may speak again, its partitions are shown again; after a
+session has expired one by one, as the controller assigns their roles again.
 
-Nothing is asked and nothing is looked at while heartbeats are answered, but for one comparison with
-`until_s` per request: a process that stood still must not answer what waited for it before it has
-looked at the clock.
+While heartbeats are answered, this costs one comparison with `until_s` per request: a process that
+was paused must check the clock before it answers what has waited.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ from barnabas.wire.messages.metadata import (
 logger = logging.getLogger("barnabas.silence")
 
 PATIENCE_MS = 2 * TRUST_MS
-"""An answer that comes too late to count still shows that its connection is of use."""
+"""A response that is too late to count still shows that its connection works."""
 PARTITIONS_PER_QUESTION = 1_000
-"""The leader epochs of so many partitions are asked for at once, of all in turn."""
+"""How many partitions' leader epochs one request asks for; all get their turn."""
 
 
 class Silence:
-    """Asks when in doubt, and silences one broker."""
+    """Asks the other brokers when in doubt, and silences this one."""
 
     def __init__(
         self,
@@ -65,13 +64,13 @@ class Silence:
         controller_epoch: Callable[[], int],
         on_role_shown: Callable[[Partition], None],
     ) -> None:
-        """Ask over `peers`, which nobody else uses: a question must not wait behind others.
+        """Ask over `peers`, which must not be shared: other requests would delay these.
 
         `on_role_shown` is called for each partition when the broker falls silent or speaks again.
         """
         self.is_silent = False
         self.until_s = math.inf
-        """When to look again whether this broker may speak, by its clock; see `check`."""
+        """Until when this broker may speak without another look, by its clock; see `check`."""
         self._registration = registration
         self._tree = registration.tree
         self._cluster = cluster
@@ -84,11 +83,11 @@ class Silence:
         self._broker_id = registration.broker_id
         self._standing = Standing(registration.broker_id)
         self._newer: dict[TopicPartition, int] = {}
-        """Leader epochs that somebody knows, and that were newer than those known here."""
+        """Leader epochs that another broker knows, and that are newer than those known here."""
         self._awaited: set[TopicPartition] = set()
-        """Partitions whose role is to be told again."""
+        """Partitions whose role the controller has to assign again."""
         self._alive_s = -math.inf
-        """The last sign of life that was taken note of, by the session's clock."""
+        """When the last recorded heartbeat was sent, by the session's clock."""
         self._asked_ms = -math.inf
         self._first_asked = 0
         self._questions: set[asyncio.Task[None]] = set()
@@ -97,7 +96,7 @@ class Silence:
 
     @property
     def hides(self) -> bool:
-        """Return whether some partition is led here and does not say so."""
+        """Return whether some partition is led here and hides it."""
         return self.is_silent or bool(self._awaited)
 
     @property
@@ -106,10 +105,10 @@ class Silence:
         contact = self._tree.contact
         return contact is not None and contact.heard_ago_ms < contact.timeout_ms * IN_CONTACT
 
-    # what it is told
+    # events
 
     def registered(self) -> None:
-        """The broker has entered the cluster: a new life of it begins."""
+        """Handle a new registration of this broker."""
         if not self._enabled:
             return
         if not self._listens:
@@ -125,27 +124,27 @@ class Silence:
         self.look()
 
     def role_assigned(self, partition: Partition, broker_epoch: int) -> bool:
-        """The controller told a role to a life of this broker; return whether that was awaited.
+        """Handle a role assigned to a broker epoch; return whether it was awaited.
 
-        It may hear of the new registration before this broker does.
+        The controller may learn of the new registration before this broker does.
         """
         if self._standing.has_ended and broker_epoch <= self._registration.epoch:
-            return False  # it was said to the life that is over
+            return False  # it was meant for the expired registration
         self._awaited.discard(partition.topic_partition)
         return partition.confirm()
 
     def dropped(self, key: TopicPartition) -> None:
-        """A partition is no longer hosted, whatever its role would have been."""
+        """Forget a partition that is no longer hosted."""
         self._awaited.discard(key)
 
     def fenced(self, key: TopicPartition) -> None:
-        """A leader knows a newer epoch of a partition that this broker follows."""
+        """Record that a leader knows a newer epoch of a partition that this broker follows."""
         partition = self._partitions.get(key)
         if self._enabled and partition is not None:
             self._newer[key] = partition.leader_epoch + 1
 
     def stop(self) -> None:
-        """Ask no more questions."""
+        """Send no more requests."""
         self._enabled = False
         self.until_s = math.inf
         if self._listens:
@@ -163,7 +162,7 @@ class Silence:
             self.look()
 
     def look(self) -> None:
-        """Decide whether to speak now, and have it so."""
+        """Decide whether to speak now, and apply the decision."""
         if not self._enabled:
             return
         standing, now_ms = self._standing, self._now_ms()
@@ -178,7 +177,7 @@ class Silence:
         verdict = standing.verdict(
             now_ms, self._cluster.brokers, self._controller_epoch(), self._fenced()
         )
-        # First, as what follows sends answers.
+        # First, because what follows sends responses.
         self.until_s = verdict.until_ms / 1000 if verdict.speaks else math.inf
         if ended and not verdict.speaks:
             for partition in self._partitions.values():
@@ -202,7 +201,7 @@ class Silence:
             self._on_role_shown(partition)
 
     def _fenced(self) -> str | None:
-        """Return a partition of which somebody knows a newer epoch that is not known here yet."""
+        """Return a partition of which another broker knows an epoch that is not known here yet."""
         partitions = self._partitions
         for key, epoch in list(self._newer.items()):
             partition = partitions.get(key)
@@ -212,7 +211,7 @@ class Silence:
         return None
 
     def _go_on(self, now_ms: float, until_ms: float) -> None:
-        """Ask if in doubt, and come back when it is time."""
+        """Ask if in doubt, and schedule the next look."""
         asks_from_ms = self._standing.asks_from_ms
         if now_ms < asks_from_ms:
             self._rest()
@@ -241,7 +240,7 @@ class Silence:
     # asking
 
     def _ask(self, now_ms: float) -> None:
-        """Ask all others; who does not answer in time is asked again all the same."""
+        """Ask all other brokers, including those that have not responded yet."""
         led = self._led()
         for broker_id in self._cluster.brokers:
             if broker_id != self._broker_id:
@@ -290,7 +289,7 @@ class Silence:
         return Answer(now_ms, response.is_member, response.in_contact, response.controller_epoch)
 
     async def _ask_any(self, broker_id: int, led: Sequence[Partition], now_ms: float) -> Answer:
-        """Ask a broker of another kind: whether it is in contact it cannot say."""
+        """Ask a broker without BrokerStanding, which cannot say whether it is in contact."""
         names = dict.fromkeys(partition.topic_partition.topic for partition in led)
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=name) for name in names],

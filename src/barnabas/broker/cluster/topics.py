@@ -1,7 +1,7 @@
-"""Topics as requests change them: asked for in the coordination tree, and waited for.
+"""Creates, extends and deletes topics: writes the coordination tree, and waits for the controller.
 
-What is asked for is durable when it is in the tree; the controller does the rest. A request is
-answered when this broker knows the outcome, or its time is up.
+A change is durable when it is in the tree; the controller does the rest. A request is answered
+when this broker knows the outcome, or its timeout expires.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Topics:
         options: BrokerOptions,
         ensure_internal: Callable[[str], Awaitable[bool]],
     ) -> None:
-        """Wait by `learned` for changes of the cluster's metadata.
+        """Use `learned` to wait for changes of the cluster's metadata.
 
-        `ensure_internal` makes a topic of that name if it is one of the broker's own; it returns
-        whether it is.
+        `ensure_internal` creates an internal topic of that name, if it does not exist, and returns
+        whether the name is an internal topic's.
         """
         self._store = store
         self._cluster = cluster
@@ -61,7 +61,7 @@ class Topics:
         self._lock = asyncio.Lock()
 
     def name_error(self, name: str) -> ErrorCode | None:
-        """Return INVALID_TOPIC_EXCEPTION if no topic can have this name."""
+        """Return INVALID_TOPIC_EXCEPTION if this is not a legal topic name."""
         try:
             check_name(name)
         except RequestError as refusal:
@@ -69,9 +69,9 @@ class Topics:
         return None
 
     async def create_automatically(self, name: str) -> None:
-        """Create a topic with the broker's defaults; one that exists by now is fine.
+        """Create a topic with the broker's defaults, unless it exists by now.
 
-        An internal one is made as its coordinators need it, whoever looks at it first.
+        An internal topic is created as its coordinators need it.
         """
         if await self._ensure_internal(name):
             return
@@ -81,7 +81,7 @@ class Topics:
             await self._create_unless_there(topic, check=True)
 
     async def create_internal(self, topic: NewTopic) -> None:
-        """Create a topic of the broker's own, with no more replicas than brokers are alive."""
+        """Create an internal topic, with no more replicas than live brokers."""
         factor = min(topic.replication_factor, len(self._cluster.brokers))
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
@@ -99,7 +99,7 @@ class Topics:
         await self._until_led([topic], AUTOMATIC_TIMEOUT_MS)
 
     async def adopt(self, topics: Sequence[NewTopic]) -> None:
-        """Make topics of logs that are on disk already."""
+        """Create topics for logs that are already on disk."""
         await self._store.create(topics)
         await self._until_led(topics, self._options.request_timeout_ms)
 
@@ -111,10 +111,10 @@ class Topics:
         timeout_ms: int,
         prepare: Prepare | None = None,
     ) -> list[TopicView | RequestError | None]:
-        """Create the topics that can be; for each return it as it is now, or why not.
+        """Create the valid topics; return each topic as it is now, or its error.
 
         A dry run creates nothing and returns None for a topic that could be created. `prepare` may
-        do what must be there before a topic exists, and complete or refuse it.
+        do what is needed before a topic exists, and complete or reject it.
         """
         outcomes: Outcomes = {}
         good: list[NewTopic] = []
@@ -144,7 +144,7 @@ class Topics:
     async def create_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]], *, dry_run: bool
     ) -> None:
-        """Raise a topic's number of partitions; the assignments are those of the new ones."""
+        """Increase a topic's number of partitions; the assignments are for the new ones."""
         async with self._lock:
             topic = self._cluster.topic(name)
             present = len(topic.partitions) if topic is not None else 0
@@ -156,7 +156,7 @@ class Topics:
             await self._until_led([grown], self._options.request_timeout_ms)
 
     async def delete(self, name: str, timeout_ms: int) -> None:
-        """Delete a topic; raises REQUEST_TIMED_OUT while a replica's broker is away."""
+        """Delete a topic; raises REQUEST_TIMED_OUT while a replica's broker is not alive."""
         async with self._lock:
             if self._cluster.topic(name) is None:
                 raise RequestError(

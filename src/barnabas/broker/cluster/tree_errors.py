@@ -1,8 +1,8 @@
-"""What the coordination service refuses, in words that clients act upon.
+"""Errors of the coordination service as error codes that clients act upon.
 
-A broker whose session has ended holds no office any more, whether it has noticed or not: whoever
-asks is told NOT_CONTROLLER, finds the controller and asks there. A service that is away may be back
-soon: whoever asks tries again.
+A broker whose session has expired is no longer the controller, whether it has noticed or not: the
+client gets NOT_CONTROLLER, finds the controller and asks there. A service that is unavailable may
+be back soon: the client retries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from barnabas.model.errors import RequestError
 
 
 def refusal_of(failure: Exception) -> RequestError | None:
-    """Return what a client is told of a session's end or an absent service, None of others."""
+    """Return the client's error for an expired session or unavailable service, else None."""
     if isinstance(failure, SessionExpired):
         return RequestError(ErrorCode.NOT_CONTROLLER, f"this broker is not registered: {failure}")
     if isinstance(failure, ServiceUnavailable):
@@ -26,7 +26,7 @@ def refusal_of(failure: Exception) -> RequestError | None:
 
 @contextmanager
 def refused_as(code: ErrorCode | None = None) -> Iterator[None]:
-    """Have both told to the client as what they mean or, where it knows another word, as `code`."""
+    """Raise both as the client's error or, if given, with the code that its API expects."""
     try:
         yield
     except (SessionExpired, ServiceUnavailable) as failure:

@@ -1,6 +1,4 @@
-"""Committed offsets in the coordination tree, where the oldest clients keep them (OffsetCommit
-v0).
-"""
+"""Committed offsets in the coordination tree, for the oldest clients (OffsetCommit v0)."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ class TreeOffsets:
         self._tree = coordination
 
     async def store(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Remember an offset; raise INVALID_GROUP_ID if the group's name cannot be a node's."""
+        """Store an offset; raise INVALID_GROUP_ID if the group's name cannot be a node's."""
         path = _path(group, topic, partition)
         data = str(offset).encode()
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
@@ -31,7 +29,7 @@ class TreeOffsets:
                     await self._tree.set(path, data)
 
     async def fetch(self, group: str, topic: str, partition: int) -> int | None:
-        """Return the offset, or None where there is none; raises as `store` does."""
+        """Return the offset, or None if there is none; raises as `store` does."""
         path = _path(group, topic, partition)
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             try:

@@ -1,4 +1,4 @@
-"""What coordinators use of the broker that hosts them."""
+"""The parts of a broker that its coordinators use."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Collaborators:
 
     broker_id: int
     options: Callable[[], BrokerOptions]
-    """The options as they act now."""
+    """The options in effect."""
     now_ms: Callable[[], int]
-    """The wall clock, which records carry; deadlines are the timer's."""
+    """The wall clock, for records; deadlines use the timer's clock."""
     timer: WheelTimer
     cluster: ClusterView
     partitions: HostedPartitions
     absent: Callable[[str, int], RequestError]
-    """Returns why a partition is not hosted here."""
+    """Returns the error for a partition that is not hosted here."""
     shown_leader: Callable[[str, int, int], int]
-    """Returns the leader of a partition as clients may know it."""
+    """Returns the leader of a partition to show to clients."""
     create_topic: Callable[[NewTopic], Awaitable[None]]
     topic_is_gone: Callable[[str], Awaitable[bool]]
     """Asks the coordination tree whether a topic was deleted."""

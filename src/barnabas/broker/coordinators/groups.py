@@ -26,7 +26,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class GroupHost(CoordinatorHost[GroupCoordinator]):
-    """Hosts the groups, and makes their topic when the first one is looked for."""
+    """Hosts the groups, and creates their topic on first use."""
 
     def __init__(self, collaborators: Collaborators, random_bytes: Callable[[int], bytes]) -> None:
         options = collaborators.options()
@@ -43,7 +43,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
         )
 
     def call(self, request: Request[Any], token: Hashable = None) -> Call:
-        """Say who asks what and when, and who is told: the request, or what stands for it."""
+        """Return a request's context for a coordinator; `token` gets the reply instead of it."""
         return Call(
             request if token is None else token,
             request.version,
@@ -58,18 +58,18 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
             raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
     def transaction_ended(self, number: int, producer_id: int, committed: bool) -> None:
-        """Let offsets of a transaction count, or drop them: its marker is safe."""
+        """Apply the offsets of a transaction, or drop them: its marker is committed."""
         shard = self.shards.get(number)
         if shard is not None and not shard.loading:
             shard.machine.on_marker(producer_id, committed)
 
     def topics_deleted(self, name: str) -> None:
-        """Forget the offsets of a topic that is gone."""
+        """Delete the offsets of a deleted topic."""
         for shard in list(self.loaded_shards()):
             self.apply(shard, shard.machine.forgetting.topics_deleted([name]))
 
     def expire_offsets(self) -> None:
-        """Forget offsets that nobody has used for too long."""
+        """Delete offsets that have expired."""
         for shard in list(self.loaded_shards()):
             self.apply(shard, shard.machine.forgetting.expire_offsets(self._now_ms()))
 
@@ -105,7 +105,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
 
 
 class ClusterTopics:
-    """What groups may know of topics, as the broker's view of the cluster has it at each moment."""
+    """The cluster's topics, as groups use them; always current."""
 
     def __init__(self, cluster: ClusterView) -> None:
         self._cluster = cluster

@@ -1,10 +1,10 @@
 """Hosts coordinators: one machine per partition of an internal topic that this broker leads.
 
-The rhythm is in this file alone. A machine is told of a request and answers with an `Outcome`;
-its records are appended to the machine's partition as one batch, and its replies leave when the
-high watermark has passed that batch. A reply without records leaves at once. When a partition
-begins to be led here, its records are replayed into a fresh machine, and requests are told to
-wait meanwhile.
+All coordinators work alike. A machine handles a request and returns an `Outcome`; its records are
+appended to the machine's partition as one batch, and its replies are sent when the high watermark
+has passed that batch. A reply without records is sent at once. When this broker becomes leader of
+a partition, its records are replayed into a new machine, and until then requests get
+COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ logger = logging.getLogger("barnabas.coordinator")
 
 KNOWN_IDS_MAX = 10_000
 LOAD_SLICE_S = 0.01
-"""For so long loading keeps others waiting before it lets them run."""
+"""How long loading may block the loop before it yields."""
 LATE_MS = 50
 GRACE_MS_MAX = 5_000
-"""A deadline that is noticed so much too late is put off by as much again, within a bound."""
+"""The limit of the delay that is added to a deadline that is noticed too late."""
 
 
 class Machine(Protocol):
-    """What every coordinator can be told alike."""
+    """What all coordinators have in common."""
 
     def on_timer(self, key: Hashable, now_ms: int) -> Outcome:
-        """A deadline has come."""
+        """Handle a deadline that has passed."""
 
 
 M = TypeVar("M", bound=Machine)
 
 
 class Shard(Generic[M]):
-    """One machine and the partition that keeps its state."""
+    """One machine and the partition that stores its state."""
 
     def __init__(self, partition: Partition, machine: M) -> None:
         self.partition = partition
@@ -64,7 +64,7 @@ class Shard(Generic[M]):
         self.machine = machine
         self.loading = True
         self.required = 0
-        """The offset up to which the high watermark must come for all earlier outcomes."""
+        """The offset that the high watermark must reach for all earlier outcomes."""
         self.timers: dict[Hashable, Timer] = {}
 
 
@@ -94,14 +94,14 @@ class CoordinatorHost(ABC, Generic[M]):
         self._compress = None if self._codec is Codec.NONE else partial(compress, self._codec)
         self._opened = False
         self._known: dict[str, Shard[M]] = {}
-        """The shards of ids that were asked for; the hash behind it is not cheap in Python."""
+        """A cache of shards by id; hashing an id is not cheap in Python."""
         self._loads: set[asyncio.Task[None]] = set()
         self._loading = asyncio.Lock()
 
     # finding
 
     async def find(self, key: str) -> int:
-        """Return the broker that coordinates an id, making the internal topic first if need be."""
+        """Return the broker that coordinates an id, creating the internal topic if needed."""
         await self.ensure_topic()
         topic = self._cluster.topic(self.topic)
         if topic is None:
@@ -113,12 +113,12 @@ class CoordinatorHost(ABC, Generic[M]):
         return leader
 
     async def ensure_topic(self) -> None:
-        """Make the internal topic, unless it is there."""
+        """Create the internal topic, unless it exists."""
         if self._cluster.topic(self.topic) is None:
             await self._create_topic(self._internal_topic())
 
     def shard(self, key: str) -> Shard[M]:
-        """Return the shard of an id; raise what tells a client to wait or to look elsewhere."""
+        """Return the shard of an id; raise if it is loading, or on another broker."""
         shard = self._known.get(key)
         if shard is not None and not shard.loading:
             return shard
@@ -146,35 +146,35 @@ class CoordinatorHost(ABC, Generic[M]):
 
     @property
     def topic_configs(self) -> Mapping[str, str]:
-        """The options of the topic that keeps the machines' state."""
+        """The configs of the topic that stores the machines' state."""
         return self._internal_topic().configs
 
     @abstractmethod
     def _internal_topic(self) -> NewTopic:
-        """Describe the topic that keeps the machines' state."""
+        """Return the topic that stores the machines' state."""
 
     @abstractmethod
     def _replay(self, machine: M, record: StateRecord, producer_id: int | None) -> None:
-        """Hand a record of the log to a machine; `producer_id` is set in a transaction's batch."""
+        """Replay a record of the log; `producer_id` is set in a transactional batch."""
 
     @abstractmethod
     def _replay_marker(self, machine: M, producer_id: int, committed: bool) -> None:
-        """Tell a machine that a transaction ended at this place of the log."""
+        """Replay the end of a transaction, at its position in the log."""
 
     @abstractmethod
     def _loaded(self, machine: M, now_ms: int) -> list[Outcome]:
-        """Tell a machine that all records have been replayed."""
+        """Notify a machine that all records have been replayed."""
 
     @abstractmethod
     def _unloaded(self, machine: M) -> list[Reply]:
-        """Stop a machine; return what the waiting requests are told."""
+        """Stop a machine; return the replies to waiting requests."""
 
     # leading
 
     def open(self) -> None:
-        """Begin to coordinate; every topic of the cluster is known by now.
+        """Start to coordinate; every topic of the cluster is known by now.
 
-        Not earlier: a machine that has loaded may ask for markers on any topic at once, and a
+        Not earlier: a machine that has loaded may request markers on any topic at once, and a
         topic that is merely not known yet would be taken for a deleted one.
         """
         self._opened = True
@@ -183,7 +183,7 @@ class CoordinatorHost(ABC, Generic[M]):
         )
 
     def lead_all(self, partitions: Iterable[Partition]) -> None:
-        """Coordinate what is led here, each in its present epoch."""
+        """Coordinate the partitions that are led here, each in its current epoch."""
         if not self._opened:
             return
         for partition in partitions:
@@ -196,7 +196,7 @@ class CoordinatorHost(ABC, Generic[M]):
         self.resign(number)
         shard = Shard(partition, self._make_machine(partition))
         self.shards[number] = shard
-        self._known.clear()  # with another number of partitions ids live elsewhere
+        self._known.clear()  # if the number of partitions has changed, ids are in other shards
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._finish_loading(shard)
             return
@@ -209,7 +209,7 @@ class CoordinatorHost(ABC, Generic[M]):
         return self.shards.get(shard.partition.topic_partition.partition) is shard
 
     def load_again(self, shard: Shard[M]) -> None:
-        """Load again from the log, which has records that the machine has taken back."""
+        """Load again from the log, which has records that the machine has undone."""
         self._lead(shard.partition)
         self._partitions.produce_purgatory.check(shard.partition.topic_partition)
 
@@ -231,27 +231,27 @@ class CoordinatorHost(ABC, Generic[M]):
             self.resign(number)
 
     async def _load(self, shard: Shard[M]) -> None:
-        """Replay a partition, one after the other: together they would keep others waiting."""
+        """Replay a partition, one after the other: together they would block other requests."""
         try:
             async with self._loading:
                 await self._replay_log(shard)
-        except Exception as failure:  # of any kind: nobody else would learn of it
+        except Exception as failure:  # of any kind: it would be reported nowhere else
             key = shard.partition.topic_partition
             logger.exception("%s: coordinator could not be loaded and is unavailable", key)
             if isinstance(failure, StorageError):
                 self._partitions.on_storage_failure(key, failure)
             return
         if self.is_current(shard):
-            # What was loaded may not have reached the followers: nobody is told of it before.
+            # What was loaded may not be on the followers yet: no reply may show it before.
             shard.required = shard.partition.log.log_end_offset
             self._finish_loading(shard)
 
     async def _replay_log(self, shard: Shard[M]) -> None:
-        """Replay a log up to its end, letting others run between batches."""
+        """Replay a log up to its end, yielding to the loop between batches."""
         loop, log = asyncio.get_running_loop(), shard.partition.log
         offset = log.log_start_offset
         rest_s = loop.time() + LOAD_SLICE_S
-        # The end moves: transactions end here also while their offsets are being loaded.
+        # The end moves: markers are also written while offsets are being loaded.
         while offset < log.log_end_offset and self.is_current(shard):
             bounds = stored_bounds(log.options)
             piece = log.read(offset, self._load_bytes)
@@ -295,7 +295,7 @@ class CoordinatorHost(ABC, Generic[M]):
     # applying
 
     def apply(self, shard: Shard[M], outcome: Outcome) -> None:
-        """Do what a machine asked for, unless another has taken its place meanwhile."""
+        """Carry out an outcome, unless its machine has been replaced meanwhile."""
         if not self.is_current(shard):
             self.fail(outcome, ErrorCode.NOT_COORDINATOR)
             return
@@ -305,7 +305,7 @@ class CoordinatorHost(ABC, Generic[M]):
             if outcome.records:
                 shard.required = self._append(shard, outcome)
         except StorageError as failure:
-            # First the answer: what is led on the same disk may have to be resigned.
+            # Reply first: handling the failure may unload coordinators on the same disk.
             self.fail(outcome, ErrorCode.KAFKA_STORAGE_ERROR)
             self._partitions.append_failed(shard.partition, failure)
             return
@@ -316,7 +316,7 @@ class CoordinatorHost(ABC, Generic[M]):
             logger.error("%s: append failed: %s", shard.partition.topic_partition, failure)
             self.fail(outcome, code)
             return
-        # An answer without records must not overtake those that wait: it may tell of their effect.
+        # A reply without records must not overtake those that wait: it may show their effect.
         if shard.partition.log.high_watermark >= shard.required:
             self.finish(shard, outcome)
             return
@@ -328,7 +328,7 @@ class CoordinatorHost(ABC, Generic[M]):
         )
 
     def _settled(self, shard: Shard[M], outcome: Outcome, required_offset: int) -> None:
-        """Finish an outcome whose records are safe; undo it if they are not."""
+        """Finish an outcome whose records are committed; undo it if they are not."""
         partition = shard.partition
         if not partition.is_leader:
             self.fail(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -336,23 +336,23 @@ class CoordinatorHost(ABC, Generic[M]):
             self.fail(outcome, ErrorCode.NOT_COORDINATOR)
         elif partition.log.high_watermark < required_offset:
             self.fail(outcome, ErrorCode.REQUEST_TIMED_OUT)
-            # Records are in the log all the same, and may become safe. And what nobody waits for,
-            # such as the markers that are due after loading, nobody would ask for again.
+            # The records are still in the log, and may be committed later. And what no client waits
+            # for, such as markers that are due after loading, would not be requested again.
             if outcome.records or not outcome.replies:
                 self.load_again(shard)
         else:
             self.finish(shard, outcome)
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
-        """Send the replies of an outcome whose records are safe."""
+        """Send the replies of an outcome whose records are committed."""
         self.send(outcome.replies)
 
     def fail(self, outcome: Outcome, code: ErrorCode) -> None:
-        """Undo an outcome whose records are not safe, and send what that says."""
+        """Undo an outcome whose records are not committed, and send the resulting replies."""
         self.send(outcome.undo(code) if outcome.undo is not None else outcome.replies)
 
     def _append(self, shard: Shard[M], outcome: Outcome) -> int:
-        """Append an outcome's records as one batch; return the offset that must become safe."""
+        """Append an outcome's records as one batch; return the offset that must be committed."""
         now_ms = self._now_ms()
         builder = BatchBuilder()
         builder.append_many([(now_ms, key, value, ()) for key, value in outcome.records])
@@ -380,16 +380,16 @@ class CoordinatorHost(ABC, Generic[M]):
         if deadline_ms is None:
             return
         timer = self._timer
-        # Machines think in wall-clock time; the wheel turns with the loop's clock.
+        # Machines use wall-clock time, the timing wheel the loop's clock.
         due_ms = timer.now_ms() + deadline_ms - self._now_ms()
         shard.timers[key] = timer.wheel.add(due_ms, lambda: self._due(shard, key, due_ms))
         timer.set()
 
     def _due(self, shard: Shard[M], key: Hashable, due_ms: int) -> None:
-        """Let a deadline come, unless this broker stood still and has not read what puts it off.
+        """Handle a deadline, unless this broker was paused and has not read what extends it.
 
-        What clients sent meanwhile (heartbeats, joins) waits in their sockets, and where the whole
-        machine stood still they have yet to send it.
+        What clients sent meanwhile (heartbeats, joins) waits in their sockets, and if the whole
+        machine was paused they have yet to send it.
         """
         timer = self._timer
         late_ms = timer.now_ms() - due_ms

@@ -1,4 +1,4 @@
-"""An answer whose parts come from several coordinators, in any order and some of them later."""
+"""A response whose parts are from several coordinators, in any order and some of them later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Part = TypeVar("Part")
 
 
 class JoinedReply(Generic[Part]):
-    """Sends the answer with its last part; the parts are in the order in which they were asked."""
+    """Sends the response with its last part; parts are in the order of the request."""
 
     def __init__(
         self, request: Request[Any], count: int, respond: Callable[[list[Part]], Message]
@@ -25,24 +25,24 @@ class JoinedReply(Generic[Part]):
             request.answer(respond([]))
 
     def part(self, number: int) -> ReplyPart[Part]:
-        """Return where a part belongs; it takes the place of a request as a reply's token."""
+        """Return a part of the response, used instead of the request as a reply's token."""
         return ReplyPart(self, number)
 
     def put(self, number: int, part: Part) -> None:
-        """Take a part; the last one sends the answer."""
-        assert number not in self._parts, "a part of an answer comes once"
+        """Add a part; the last one sends the response."""
+        assert number not in self._parts, "a part must be answered once"
         self._parts[number] = part
         if len(self._parts) == self._count:
             self._request.answer(self._respond([self._parts[key] for key in range(self._count)]))
 
 
 class ReplyPart(Generic[Part]):
-    """One part of an answer, still to come."""
+    """One pending part of a response."""
 
     def __init__(self, joined: JoinedReply[Part], number: int) -> None:
         self._joined = joined
         self._number = number
 
     def answer(self, part: Part) -> None:
-        """Give the part."""
+        """Add the part to the response."""
         self._joined.put(self._number, part)

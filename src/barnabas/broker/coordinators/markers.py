@@ -30,7 +30,7 @@ class Ending(NamedTuple):
 
 
 Done = Callable[[dict[TopicPartition, ErrorCode]], None]
-"""Takes what became of each partition's marker, once all are safe or have failed."""
+"""Gets the error code of each partition's marker, once all are committed or have failed."""
 
 
 class MarkerWriter:
@@ -39,8 +39,8 @@ class MarkerWriter:
     def __init__(
         self, collaborators: Collaborators, transaction_ended: Callable[[int, int, bool], None]
     ) -> None:
-        """Notify `transaction_ended` of each marker in `__consumer_offsets` that is safe: by the
-        number of the partition, the producer id, and whether the transaction was committed.
+        """Call `transaction_ended` for each committed marker in `__consumer_offsets`, with the
+        partition number, the producer id, and whether the transaction was committed.
         """
         self._partitions = collaborators.partitions
         self._absent = collaborators.absent
@@ -49,7 +49,7 @@ class MarkerWriter:
         self._transaction_ended = transaction_ended
 
     def write(self, ending: Ending, keys: Iterable[TopicPartition], done: Done) -> None:
-        """Append a marker to each partition; call `done` when all are safe or have failed."""
+        """Append a marker to each partition; call `done` when all are committed or have failed."""
         errors: dict[TopicPartition, ErrorCode] = {}
         waits: dict[TopicPartition, Wait[TopicPartition]] = {}
         for key in keys:
@@ -78,7 +78,7 @@ class MarkerWriter:
         )
 
     def _append(self, partition: Partition, ending: Ending) -> int:
-        """Append a marker; return the offset that must become safe."""
+        """Append a marker; return the offset that must be committed."""
         now_ms = self._now_ms()
         batch = build_control_batch(
             ControlType.COMMIT if ending.committed else ControlType.ABORT,

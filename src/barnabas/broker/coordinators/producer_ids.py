@@ -1,4 +1,4 @@
-"""Producer ids: handed out one by one from blocks that the controller reserves."""
+"""Producer ids: assigned one by one from reserved blocks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class ProducerIds:
         self._lock = asyncio.Lock()
 
     async def next_id(self) -> int:
-        """Return an id that nobody had before."""
+        """Return an id that was never used before."""
         async with self._lock:
             if not self._block:
                 try:
                     self._block = await self._allocate()
                 except CoordinationError as failure:
-                    # Which every producer understands as: again, later, perhaps elsewhere.
+                    # Every producer retries on this code.
                     raise RequestError(
                         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
                         f"could not reserve a block of producer ids: {failure}",

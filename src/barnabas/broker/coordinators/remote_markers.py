@@ -1,7 +1,7 @@
-"""Transaction markers for partitions that other brokers lead: asked for over the network.
+"""Transaction markers for partitions that other brokers lead: requested over the network.
 
-A partition that nobody knows needs no marker if its topic was deleted, but a broker that is new in
-its role may only not know it yet. The coordination tree knows the difference.
+An unknown partition needs no marker if its topic was deleted, but a broker that is new in its role
+may only not know it yet. The coordination tree knows the difference.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MarkerSender:
     def write(self, ending: Ending, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Have markers written; `done` is called for each leader's share by itself.
 
-        UNKNOWN_TOPIC_OR_PARTITION then means that the topic is gone for good.
+        UNKNOWN_TOPIC_OR_PARTITION then means that the topic was deleted.
         """
         done = partial(self._check_deleted, done)
         by_leader: dict[int, list[TopicPartition]] = {}
@@ -95,7 +95,7 @@ class MarkerSender:
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Give up what is under way."""
+        """Cancel the requests in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -58,7 +58,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             raise RequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
     def finish(self, shard: Shard[TransactionCoordinator], outcome: Outcome) -> None:
-        """Let a committed step hold, answer, and have markers written."""
+        """Apply a committed step, send its replies, and have markers written."""
         assert isinstance(outcome, TransactionOutcome)
         if outcome.commit is not None:
             outcome.commit()
@@ -74,7 +74,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             self.markers.write(ending, marker.partitions, done)
 
     def coordinator_of(self, transactional_id: str) -> int:
-        """Return the broker that coordinates a transactional id, -1 when nobody does now."""
+        """Return the broker that coordinates a transactional id, -1 if there is none now."""
         topic = self._cluster.topic(self.topic)
         if topic is None:
             return -1
@@ -126,7 +126,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
                 )
             ]
         )
-        verdicts = dict.fromkeys(producers, ErrorCode.NOT_ENOUGH_REPLICAS)  # try again, that says
+        verdicts = dict.fromkeys(producers, ErrorCode.NOT_ENOUGH_REPLICAS)  # retriable
         try:
             response: AddPartitionsToTxnResponse = await self._ask(
                 self.coordinator_of(transactional_id),
@@ -149,7 +149,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
                 self.apply(shard, outcome)
 
     def expire(self) -> None:
-        """Forget transactional ids that nobody used for long."""
+        """Delete transactional ids that have expired."""
         for shard in list(self.loaded_shards()):
             for outcome in shard.machine.expire(self._now_ms()):
                 self.apply(shard, outcome)
@@ -200,10 +200,10 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
 
 
 def _verdict(code: int) -> ErrorCode:
-    """Translate what a coordinator says to what a partition's leader says."""
+    """Translate a coordinator's error code to that of a partition's leader."""
     if code == ErrorCode.PRODUCER_FENCED:
-        # What a partition's leader says of an old epoch, and all that producers expect of it.
+        # The only code for an old epoch that producers expect from a partition's leader.
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
-        return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer understands as: again, later
+        return ErrorCode.NOT_ENOUGH_REPLICAS  # every producer retries on this code
     return ErrorCode.of(code)

@@ -1,7 +1,6 @@
 """One replica fetcher: a loop over one connection to the broker that leads what it copies.
 
-What the answers mean is decided by `replication.pull`; here are the network, the disk and the
-waiting.
+`replication.pull` interprets the responses; this file does the network, the disk and the waiting.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from barnabas.wire.messages.list_offsets import (
 logger = logging.getLogger("barnabas.replication")
 
 FIRST_VERSION = 12
-"""The first in which a leader says by itself where logs have parted."""
+"""The first in which a leader's response includes where logs diverge."""
 
 LATEST, EARLIEST = -1, -2
 
@@ -86,14 +85,14 @@ class FetcherContext:
     stop_compaction: Callable[[TopicPartition], Awaitable[None]]
     write_checkpoints: Callable[[], Awaitable[None]]
     on_fenced: Callable[[TopicPartition], None]
-    """Called where a leader knows a newer epoch."""
+    """Called if a leader knows a newer epoch."""
 
 
 class Fetcher:
     """One loop: fetch, append, fetch again."""
 
     def __init__(self, context: FetcherContext, source: int, on_idle: Callable[[], None]) -> None:
-        """Copy from broker `source`; `on_idle` is called when there is nothing left to wait for."""
+        """Fetch from broker `source`; `on_idle` is called when there is nothing left to do."""
         self._context = context
         self._source = source
         self._on_idle = on_idle
@@ -106,21 +105,21 @@ class Fetcher:
         self._steps: set[asyncio.Task[None]] = set()
         self._is_fetching = False
         self._is_called = False
-        """Whether a fetch is under way, and whether its leader was asked to end its wait."""
+        """Whether a fetch is in progress, and whether its leader was asked to end its wait."""
         self.task = spawn(self._run(), f"replica fetcher from broker {source}")
 
     @property
     def is_busy(self) -> bool:
-        """Return whether there is anything to follow, or a step that must come to its end."""
+        """Return whether there is anything to follow, or a step in progress."""
         return len(self._pull) > 0 or bool(self._steps)
 
     @property
     def partitions(self) -> Iterable[Partition]:
-        """Return what is followed."""
+        """Return the partitions that are followed."""
         return self._partitions.values()
 
     def follow(self, partition: Partition) -> None:
-        """Begin with a partition."""
+        """Start to follow a partition."""
         key = partition.topic_partition
         self._partitions[key] = partition
         self._act(key, self._pull.follow(partition))
@@ -128,7 +127,7 @@ class Fetcher:
         self._call()
 
     def forget(self, key: TopicPartition) -> None:
-        """Leave a partition."""
+        """Stop following a partition."""
         self._pull.forget(key)
         self._partitions.pop(key, None)
 
@@ -139,10 +138,10 @@ class Fetcher:
             self._call()
 
     def _call(self) -> None:
-        """Have a partition fetched at once that was not before.
+        """Have a partition fetched at once that is not in the current fetch.
 
-        The fetch under way may wait at the leader for records of the others. One of our leaders
-        ends that wait when it is asked for something behind it; others answer in their time.
+        The fetch in progress may wait at the leader for records of the others. A leader of ours
+        ends that wait when another request arrives behind it; others respond in their time.
         """
         self._wake.set()
         if self._is_fetching and not self._is_called:
@@ -152,11 +151,11 @@ class Fetcher:
     async def _ask_behind(self) -> None:
         connection = self._connection
         if connection is not None and not connection.closed:
-            with contextlib.suppress(BarnabasError):  # the fetch before it fails, too
+            with contextlib.suppress(BarnabasError):  # the fetch before it fails too
                 await connection.send(ApiVersionsRequest(), version=0)
 
     def wake(self) -> None:
-        """Look again whether there is something to do: the source may be known now."""
+        """Check again whether there is something to do: the source may be known now."""
         if self._connection is None or self._connection.closed:
             self._pull.hurry()
         self._wake.set()
@@ -187,7 +186,7 @@ class Fetcher:
             except BarnabasError as failure:
                 self._session.end()
                 if isinstance(failure, RequestError) and failure.code in SESSION_ENDS:
-                    continue  # the leader has dropped it, to make room or in a new life
+                    continue  # the leader has dropped it, to make room or in a restart
                 logger.info(
                     "replica fetch from broker %d failed, retrying: %s", self._source, failure
                 )
@@ -196,7 +195,7 @@ class Fetcher:
             self._take(response)
 
     def _may_copy(self, wanted: Wanted) -> bool:
-        """Leave a throttled replica out for a while when too much was copied, unless in sync."""
+        """Return whether to fetch now: a throttled replica waits for the quota, unless in sync."""
         context, key, now_ms = self._context, wanted.key, self._now_ms()
         options = self._partitions[key].log.options
         if (
@@ -209,14 +208,14 @@ class Fetcher:
         return True
 
     def _is_in_sync(self, key: TopicPartition) -> bool:
-        """Return whether this broker's replica is in sync, as far as the controller has told."""
+        """Return whether this broker's replica is in the ISR that the controller last sent."""
         view = self._context.cluster.topic(key.topic)
         if view is None or key.partition >= len(view.partitions):
             return False
         return self._context.broker_id in view.partitions[key.partition].isr
 
     async def _rest(self) -> None:
-        """Wait until something is ready, or somebody calls."""
+        """Wait until something is due, or until `wake`."""
         ready_ms = self._pull.next_ready_ms()
         pause = None if ready_ms is None else max(ready_ms - self._now_ms(), 1) / 1000
         try:
@@ -330,10 +329,10 @@ class Fetcher:
                     self._pull.resume(key, now_ms, after_pause=True)
                     continue
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
-                    context.partitions.wake_readers(key)  # consumers may read here, too
+                    context.partitions.wake_readers(key)  # consumers may read from followers
                 if step.action is Action.DROPPED:
-                    # Its leader will not say again what it said, a watermark for one, unless it is
-                    # asked for everything.
+                    # In this session the leader would not repeat what was dropped, such as a high
+                    # watermark.
                     self._session.end()
                 elif step.action in (Action.RETRY, Action.WAIT):
                     refused.setdefault(step.code, []).append(key)
@@ -365,7 +364,7 @@ class Fetcher:
             self._spawn(self._find_bounds(partition, partition.leader_epoch))
 
     def _hold_until_flushed(self, partition: Partition) -> None:
-        """Tell the leader nothing, by a fetch, of records that a crash could take back."""
+        """Fetch on only after a flush, lest the leader counts records that a crash may lose."""
         log = partition.log
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             self._pull.hold(partition.topic_partition)
@@ -382,14 +381,14 @@ class Fetcher:
             self._on_idle()
 
     def _follows(self, partition: Partition, epoch: int) -> bool:
-        """Return whether a step still applies: what one leader says is not the next one's."""
+        """Return whether a step still applies: it is void under the next leader."""
         return (
             self._partitions.get(partition.topic_partition) is partition
             and partition.leader_epoch == epoch
         )
 
     async def _truncate(self, partition: Partition, step: Step, epoch: int) -> None:
-        """Cut a log back; compaction must not look at what goes."""
+        """Truncate a log; compaction must not read what is removed."""
         context, key = self._context, partition.topic_partition
         await context.stop_compaction(key)
         if not self._follows(partition, epoch):
@@ -416,7 +415,7 @@ class Fetcher:
             self.resume(key)
 
     def _refused(self, partition: Partition, failure: StorageError) -> None:
-        """The disk refused: a full one may have room again later, a lost one is not followed."""
+        """Handle a disk error: retry later if the partition is still hosted, else forget it."""
         key = partition.topic_partition
         self._context.partitions.append_failed(partition, failure)
         if self._context.partitions.get(key) is partition:
@@ -426,7 +425,7 @@ class Fetcher:
             self.forget(key)
 
     async def _find_bounds(self, partition: Partition, epoch: int) -> None:
-        """Ask the leader where its log begins and ends, and come back into it."""
+        """Ask the leader for its log start and end offsets, and truncate to fit."""
         key = partition.topic_partition
         try:
             connection = await self._connected()

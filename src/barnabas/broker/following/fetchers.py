@@ -1,8 +1,8 @@
 """Replica fetchers: copy from other brokers what this one follows.
 
 `num.replica.fetchers` per source broker, each a loop of its own (`fetcher`); a partition is always
-copied by the same one. One that is left without partitions ends, once all that the controller said
-at a time is done: what one topic takes from it the next may give.
+copied by the same one. A fetcher without partitions ends once a whole request of the controller is
+applied: one topic may take partitions from it, and the next one add some.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Fetchers:
         self._stopped = False
 
     def follow(self, partitions: Iterable[Partition]) -> None:
-        """Copy partitions from their leaders, from now on."""
+        """Start to copy partitions from their leaders."""
         if self._stopped:
-            return  # what the controller still has to say to a broker that goes
+            return  # a late request of the controller to a broker that stops
         for partition in partitions:
             key = partition.topic_partition
             self.forget([key])
@@ -35,7 +35,7 @@ class Fetchers:
                 self._fetcher(partition).follow(partition)
 
     def resize(self) -> None:
-        """Spread partitions again: num.replica.fetchers may have changed."""
+        """Redistribute partitions: num.replica.fetchers may have changed."""
         if self._stopped:
             return
         self.follow(
@@ -51,13 +51,13 @@ class Fetchers:
             self._fetchers.pop(place).end()
 
     def forget(self, keys: Iterable[TopicPartition]) -> None:
-        """Copy partitions no more."""
+        """Stop copying partitions."""
         for key in keys:
             for fetcher in self._fetchers.values():
                 fetcher.forget(key)
 
     def flushed(self, partition: Partition) -> None:
-        """A flush that a topic's policy demands is done: the leader may hear of it."""
+        """Resume a partition after a flush that its topic's policy demands."""
         for fetcher in self._fetchers.values():
             fetcher.resume(partition.topic_partition)
 
@@ -69,7 +69,7 @@ class Fetchers:
                 fetcher.end()
 
     def cluster_changed(self) -> None:
-        """Brokers came or moved: those who wait for theirs try again; idle ones end."""
+        """Wake fetchers whose source may have joined or moved; end idle ones."""
         self.end_idle()
         for fetcher in self._fetchers.values():
             fetcher.wake()

@@ -1,7 +1,7 @@
-"""Keeps the in-sync replicas of the partitions that are led here, through the controller.
+"""Keeps the ISR of the partitions that are led here, through the controller.
 
-Followers that have caught up join, those that lag leave. Proposals that come up while a request is
-under way go together in the next one; one that failed for a passing reason is sent again.
+Followers that have caught up join, those that lag leave. Proposals that are made while a request is
+in progress are sent together in the next one; those that failed with a retriable error are retried.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TIMEOUT_MS = 30_000
 
 
 class IsrKeeper:
-    """Proposes, and hears what became of it."""
+    """Proposes ISR changes to the controller, and applies its responses."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class IsrKeeper:
         self._stopped = False
 
     def expand(self, partition: Partition, follower: int) -> None:
-        """Let a follower join, if it has caught up."""
-        if not self._stopped:  # followers fetch on while the broker stops
+        """Propose to add a follower, if it has caught up."""
+        if not self._stopped:  # followers still fetch while the broker stops
             self._propose(partition, partition.propose_expansion(follower))
 
     def shrink(self) -> None:
-        """Let followers go that lag behind."""
+        """Propose to remove the followers that lag."""
         for partition in list(self._partitions.values()):
             if partition.is_leader:
                 self._propose(partition, partition.propose_shrink())
@@ -94,7 +94,7 @@ class IsrKeeper:
             self._task = None
 
     async def _send(self, batch: dict[TopicPartition, tuple[Partition, Proposal]]) -> bool:
-        """Send proposals; False when some are to be sent again after a pause."""
+        """Send proposals; return False if some have to be retried after a pause."""
         try:
             response = await self._ask_controller(self._request(batch), TIMEOUT_MS)
             assert isinstance(response, AlterPartitionResponse)
@@ -153,7 +153,7 @@ class IsrKeeper:
         self, partition: Partition, proposal: Proposal, answer: ResponsePartitionData
     ) -> None:
         if answer.leader_epoch != proposal.leader_epoch:
-            return  # the controller has decided more meanwhile, and tells it
+            return  # the controller has made a newer decision, and will send it
         if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
             self._partitions.watermark_rose(partition)
         else:

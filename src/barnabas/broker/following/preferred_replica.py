@@ -1,7 +1,7 @@
 """Which replica a consumer should read from (KIP-392): one in its own rack, if there is one.
 
-The leader decides, for consumers that tell their rack, when `replica.selector.class` names the
-rack-aware selector. A follower qualifies when it lives, is in sync and has the offset.
+The leader decides, for consumers that send their rack, if `replica.selector.class` names the
+rack-aware selector. A follower qualifies if it is alive, is in sync and has the offset.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SELECTORS = (RACK_AWARE, LEADER_ONLY)
 def preferred_replica(
     partition: Partition, offset: int, rack: str, own_id: int, brokers: Mapping[int, BrokerView]
 ) -> int | None:
-    """Return the follower that is nearer than this leader, None where the leader should serve."""
+    """Return the follower that is nearer than this leader, None if the leader should serve."""
     own = brokers.get(own_id)
     if not rack or (own is not None and own.rack == rack):
         return None

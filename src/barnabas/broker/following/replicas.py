@@ -1,4 +1,4 @@
-"""The partitions that this broker holds: taken over from the controller, led, followed, stopped."""
+"""The replicas on this broker: it leads, follows and stops them as the controller requests."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ EPOCH_DURING_DELETION = -2
 
 ROLES_AT_ONCE = 50
 TURN_S_MAX = 0.1
-"""Where logs have to be made, others are served in between; but not after each few, since what
-they ask is of little use before the roles are taken.
+"""How long creating logs may block the loop. Not shorter: few requests can be served before the
+roles are taken.
 """
 
 
 class Replicas:
-    """Makes partitions what the controller says, and drops those that it wants no more."""
+    """Applies the roles that the controller assigns, and drops the replicas that it stops."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Replicas:
     ) -> None:
         """Keep `partitions` to those that this broker hosts.
 
-        `on_role_taken` is called for each role that is new, `on_role_shown` where a partition is
-        led, or not, as it was not before.
+        `on_role_taken` is called for each new role, `on_role_shown` if a partition begins or ceases
+        to show that it is led here.
         """
         self._broker_id = broker_id
         self._partitions = partitions
@@ -85,18 +85,18 @@ class Replicas:
         self._names: dict[Uuid, str] = {}
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the name of a topic that has roles here, of which its metadata is still to come.
+        """Return the name of a topic that has roles here but no metadata yet.
 
-        Those who were told of them at the same time ask at once.
+        Other brokers that got their roles at the same time use the id at once.
         """
         return self._names.get(topic_id)
 
     def metadata_received(self, topic_id: Uuid) -> None:
-        """From now on the cluster's view knows the topic, or that it is gone."""
+        """Forget a topic's name: from now on the cluster's metadata has it."""
         self._names.pop(topic_id, None)
 
     async def take_roles(self, request: LeaderAndIsrRequest) -> dict[TopicPartition, ErrorCode]:
-        """Take over roles; return what became of each."""
+        """Apply roles; return the error code of each."""
         unread = [
             topic.topic_name
             for topic in request.topic_states
@@ -109,7 +109,7 @@ class Replicas:
         for topic in request.topic_states:
             for start in range(0, len(topic.partition_states), ROLES_AT_ONCE):
                 if loop.time() - began > TURN_S_MAX:
-                    await asyncio.sleep(0)  # others have waited while logs were opened
+                    await asyncio.sleep(0)  # let others run: opening logs has blocked the loop
                     began = loop.time()
                 states = topic.partition_states[start : start + ROLES_AT_ONCE]
                 self._take(topic.topic_name, topic.topic_id, states, request.broker_epoch, errors)
@@ -124,13 +124,13 @@ class Replicas:
         broker_epoch: int,
         errors: dict[TopicPartition, ErrorCode],
     ) -> None:
-        """Take over roles of one topic between two turns of the loop, with all that follows.
+        """Apply roles of one topic, with all consequences, without yielding to the loop.
 
-        They were told to the `broker_epoch` of this broker that began with that epoch.
+        They were meant for the given epoch of this broker.
         """
         options = self._options_of(topic)
         if options is None:
-            # Not by others: they would delete what these may be meant to keep.
+            # Not with default options: they could delete what these are meant to keep.
             for state in states:
                 errors[TopicPartition(topic, state.partition_index)] = ErrorCode.KAFKA_STORAGE_ERROR
             return
@@ -171,7 +171,7 @@ class Replicas:
             self._on_role_taken(partition)
 
     def _options_of(self, topic: str) -> TopicOptions | None:
-        """Return a topic's options, None if what is set for it cannot be read or cannot act."""
+        """Return a topic's options, None if its configs are unreadable or invalid."""
         return self._configs.options_of(topic) if self._configs.knows(topic) else None
 
     def _partition(
@@ -182,7 +182,7 @@ class Replicas:
         options: TopicOptions,
         broker_epoch: int,
     ) -> Partition:
-        """Return the partition that a role is for; raise what speaks against taking it."""
+        """Return the partition that a role is for; raise if the role must be rejected."""
         partition = self._partitions.get(key)
         if partition is not None:
             if topic_id != ZERO_UUID and partition.topic_id != topic_id:
@@ -209,7 +209,7 @@ class Replicas:
         return partition
 
     def drop(self, key: TopicPartition) -> None:
-        """Host a partition no longer: who waits for it is notified."""
+        """Stop hosting a partition, and notify what waits for it."""
         partition = self._partitions.pop(key, None)
         if partition is None:
             return
@@ -220,7 +220,7 @@ class Replicas:
         self._on_role_shown(partition)
 
     async def stop(self, request: StopReplicaRequest) -> dict[TopicPartition, ErrorCode]:
-        """Stop replicas, and delete those that are to be; return what became of each."""
+        """Stop replicas, and delete them if requested; return the error code of each."""
         errors: dict[TopicPartition, ErrorCode] = {}
         for topic in request.topic_states:
             for state in topic.partition_states:

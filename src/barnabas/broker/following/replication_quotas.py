@@ -1,8 +1,8 @@
-"""How fast replicas may be copied: what this broker gives, what it gets, what it moves at home.
+"""Replication quotas: of this broker as leader, as follower, and between its log directories.
 
-Only replicas that a topic names as throttled are counted and held back. A leader never holds back
-a replica that is in sync: it would fall out of sync by that. A follower leaves throttled partitions
-out of its fetches, and its leader then waits.
+Only replicas that a topic lists as throttled are counted and throttled. A leader never throttles
+an in-sync replica: it would drop out of the ISR. A follower omits throttled partitions from its
+fetches while its quota is used up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ALL = "*"
 
 
 class ReplicationQuotas:
-    """Both directions of one broker, and moves between its own directories."""
+    """The three quotas of one broker."""
 
     def __init__(self, options: Callable[[], BrokerOptions]) -> None:
         count = options().replication_quota_window_num

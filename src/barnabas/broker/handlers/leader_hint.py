@@ -1,6 +1,6 @@
-"""Whom a client should have asked: the leader behind an error, and where it listens (KIP-951).
+"""Leader hints: the current leader beside an error, and its endpoint (KIP-951).
 
-A client that hears it with the error need not ask for metadata first.
+A client that gets them need not refresh its metadata first.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from barnabas.broker.network.session import Session
 
 WRONG_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-"""The errors that say: ask somebody else, or know a later epoch."""
+"""The errors that mean: another broker leads, or there is a newer leader epoch."""
 
 
 class Leader(NamedTuple):
-    """Who leads a partition, since which epoch."""
+    """The leader of a partition, and its epoch."""
 
     leader_id: int
     leader_epoch: int
 
 
 class LeaderEndpoint(NamedTuple):
-    """Where a broker listens."""
+    """The endpoint of a leader."""
 
     node_id: int
     host: str
@@ -35,19 +35,19 @@ class LeaderEndpoint(NamedTuple):
 
 
 def leader_of(broker: Broker, topic: str, index: int) -> Leader | None:
-    """Return who leads a partition as far as this broker knows, None where nobody does."""
+    """Return the leader of a partition as far as this broker knows, None if there is none."""
     partition = broker.partitions.get((topic, index))
     if partition is not None and partition.assigned_leader != NO_LEADER:
         if partition.is_assigned_leader and not partition.is_leader:
-            return None  # somebody else may, of whom this broker has not heard
+            return None  # another may lead that this broker does not know yet
         return Leader(partition.assigned_leader, partition.leader_epoch)
     view = broker.cluster.topic(topic)
     if view is None or not 0 <= index < len(view.partitions):
         return None
-    told = view.partitions[index]
-    return None if told.leader == NO_LEADER else Leader(told.leader, told.leader_epoch)
+    known = view.partitions[index]
+    return None if known.leader == NO_LEADER else Leader(known.leader, known.leader_epoch)
 
 
 def endpoints_of(broker: Broker, session: Session, leaders: set[int]) -> list[LeaderEndpoint]:
-    """Return where leaders listen, for the listener that the client uses."""
+    """Return the endpoints of leaders on the listener that the client uses."""
     return [LeaderEndpoint(*each) for each in broker.endpoints_for(session) if each[0] in leaders]

@@ -1,7 +1,7 @@
 """Which offsets a request may commit or delete; the others are answered beside it.
 
-A coordinator keeps offsets of any partition. That a partition exists, and that the caller may
-read it, is for the broker to know.
+A coordinator stores offsets of any partition. Whether a partition exists, and whether the caller
+may read it, is checked by the broker.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Errors = dict[tuple[int, int], ErrorCode]
 def committable(
     broker: Broker, request: Request[Any], *, by_id: bool = False
 ) -> Request[Any] | Committable:
-    """Leave in a request only what may be touched; return who is to be given the response."""
+    """Keep in a request only the valid partitions; return the token that gets the response."""
     errors: Errors = {}
     cluster, session = broker.cluster, request.session
     for position, topic in enumerate(request.body.topics):
         name = broker.topic_name(topic.topic_id) if by_id else topic.name
         if name is None:
-            continue  # an id that nobody knows has an error of its own
+            continue  # an unknown id has an error of its own
         if not broker.allows(session, Operation.READ, ResourceType.TOPIC, name):
             for number in range(len(topic.partitions)):
                 errors[position, number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -43,9 +43,9 @@ def committable(
 
 
 class Committable:
-    """Takes partitions that cannot be touched out of a request, and puts them into its answer.
+    """Removes invalid partitions from a request, and adds their errors to its response.
 
-    It stands for the request as a reply's token. Requests and responses of OffsetCommit,
+    It replaces the request as a reply's token. Requests and responses of OffsetCommit,
     TxnOffsetCommit and OffsetDelete are alike in what is used here.
     """
 
@@ -59,7 +59,7 @@ class Committable:
 
     def answer(self, response: Any) -> None:
         """Send the response, with every partition where it was in the request."""
-        if not response.topics:  # the request was refused as a whole
+        if not response.topics:  # the request was rejected as a whole
             self._request.answer(response)
             return
         for position, (asked, told) in enumerate(zip(self._topics, response.topics, strict=True)):

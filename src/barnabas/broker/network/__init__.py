@@ -1,1 +1,1 @@
-"""A broker's sockets: listeners, connections, limits, and which handler answers a request."""
+"""A broker's sockets: listeners, connections, limits, and the routing of requests to handlers."""

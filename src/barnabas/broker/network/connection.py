@@ -1,12 +1,12 @@
-"""One client connection: frames in, answers out, in order.
+"""One client connection: requests in, responses out, in order.
 
 A connection has at most one request in handling. Bytes are received into one buffer that is
 reused from frame to frame; the frame that a handler sees is a view into it, valid until the
-handler returns, so whoever keeps a request for later must own its bytes. Frames that arrive
+handler returns, so a handler that keeps a request for later must own its bytes. Frames that arrive
 meanwhile wait in the buffer, and reading stops when the buffer holds enough of them.
 
-The buffer grows as bytes arrive, never because a length says so: a client that announces 100 MiB
-and falls silent costs what it sent.
+The buffer grows as bytes arrive, never because of an announced length: a client that announces
+100 MiB and then stops costs only what it sent.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ read_size = Struct(">i").unpack_from
 BUFFER_BYTES = 32 * 1024
 COALESCED_BYTES = 64 * 1024
 READ_AHEAD_BYTES = 128 * 1024
-"""While a request is in handling, at most this much of the next ones is taken off the socket."""
+"""While a request is in handling, at most this much of the next ones is read from the socket."""
 
 
 class Dispatcher(Protocol):
     """What a connection hands its frames to."""
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
-        """Handle one frame; sooner or later call `connection.answer`, `skip_answer` or `close`."""
+        """Handle one frame; eventually call `connection.answer`, `skip_answer` or `close`."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -70,7 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
         self._answer_bytes = 0
 
-    # asyncio's side
+    # called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -86,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._zero_copy is not None:
             self._zero_copy.close()
         if self.parked is not None:
-            self.parked.cancel()  # nobody waits for its answer any more
+            self.parked.cancel()  # its client is gone
             self.parked = None
         self._listener.lost(self)
 
@@ -109,7 +109,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_paused = False
         self._advance()
 
-    # the handlers' side
+    # called by handlers
 
     @property
     def is_open(self) -> bool:
@@ -122,7 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         return not self._in_handling
 
     def idle_ms(self, now_ms: int) -> int:
-        """Return how long the client neither sent nor took anything; 0 while it waits for us."""
+        """Return how long the client neither sent nor read anything; 0 while it waits for us."""
         sending = self._zero_copy
         stalled_since_ms = sending.stalled_since_ms if sending is not None else None
         if stalled_since_ms is not None:
@@ -130,11 +130,11 @@ class Connection(asyncio.BufferedProtocol):
         return 0 if self._in_handling else now_ms - self.last_active_ms
 
     def answer(self, frame: bytes | bytearray) -> None:
-        """Send the answer to the request in handling, and go on with the next one."""
+        """Send the response to the request in handling, and continue with the next one."""
         if self._closed:
             return
         if self._advancing:
-            # Answers to requests that arrived together leave together: one system call for all.
+            # Responses to requests that arrived together are sent with one system call.
             self._answers.append(frame)
             self._answer_bytes += len(frame)
             if self._answer_bytes >= COALESCED_BYTES:
@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         self._finish()
 
     def answer_parts(self, parts: Sequence[Part]) -> None:
-        """Send an answer made of several parts; file ranges are released once they have left."""
+        """Send a response of several parts; file ranges are released once they are sent."""
         if self._closed:
             release(parts)
             return
@@ -166,7 +166,7 @@ class Connection(asyncio.BufferedProtocol):
         self._finish()
 
     def skip_answer(self) -> None:
-        """Go on with the next request; this one has no answer (acks=0)."""
+        """Continue with the next request; this one has no response (acks=0)."""
         if not self._closed:
             self._finish()
 
@@ -175,7 +175,9 @@ class Connection(asyncio.BufferedProtocol):
         accepted = self._transport.get_extra_info("socket")
         if accepted is None:
             return
-        with contextlib.suppress(OSError):  # the peer may be gone already; the transport will tell
+        with contextlib.suppress(
+            OSError
+        ):  # the peer may be gone already, which the transport reports
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if send_buffer_bytes != -1:
@@ -184,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
                 accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
 
     def mute(self) -> None:
-        """Hand out no more requests: the broker stops, and answers those that it has begun."""
+        """Dispatch no more requests: the broker stops, and answers those in handling."""
         self._muted = True
 
     def leave(self, reason: str) -> None:
@@ -195,7 +197,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close(reason, level=logging.INFO)
 
     def close(self, reason: str, *, level: int = logging.WARNING) -> None:
-        """Close the connection, after what was written has left; one log line says why."""
+        """Close the connection once everything written is sent; one log line says why."""
         if self._closed:
             return
         self._closed = True
@@ -210,20 +212,20 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """Drop the connection at once, and whatever was to leave on it."""
+        """Drop the connection at once, with everything that was not sent."""
         self._closed = True
         self._answers = []
         self._transport.abort()
 
     def shrink(self) -> None:
-        """Give back a large buffer that is not in use."""
+        """Release a large buffer that is not in use."""
         if self._start == self._end and len(self._buffer) > BUFFER_BYTES and self.is_idle:
             self._replace_buffer(BUFFER_BYTES)
 
     # frames
 
     def _advance(self) -> None:
-        """Hand out whole frames until one is in handling or none is left."""
+        """Dispatch whole frames until one is in handling or none is left."""
         if self._advancing:
             return
         self._advancing = True
@@ -278,7 +280,7 @@ class Connection(asyncio.BufferedProtocol):
             self._view[:waiting] = bytes(self._view[self._start : self._end])
             self._start, self._end = 0, waiting
         else:
-            # A frame in handling may still be looked at: its buffer is left alone.
+            # A frame in handling may still be read: its buffer must not change.
             self._replace_buffer(max(2 * waiting, BUFFER_BYTES))
 
     def _replace_buffer(self, size: int) -> None:
@@ -289,7 +291,7 @@ class Connection(asyncio.BufferedProtocol):
         self._start, self._end = 0, len(waiting)
 
     def _steer_reading(self) -> None:
-        """Stop reading while enough waits here; go on once it has been handled."""
+        """Stop reading while enough is buffered; continue once it has been handled."""
         if self._closed:
             return
         blocked = self._in_handling or self._write_paused or self._muted
@@ -307,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _hint(first: bytes) -> str:
-    """Say what the first bytes of a frame look like, for whoever reads the log."""
+    """Return what the first bytes of a frame look like, for the log."""
     if first[:1] == b"\x16" and first[1:2] == b"\x03":
         return "a TLS handshake: is the client set to SSL?"
     if first.split(b" ")[0] in (b"GET", b"POST", b"HEAD", b"PUT", b"OPTIONS", b"CONNECT"):

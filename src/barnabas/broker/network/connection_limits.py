@@ -1,6 +1,6 @@
-"""How many connections a broker takes: in all, on one listener, from one address, and per second.
+"""Limits of connections: in total, on one listener, from one address, and per second.
 
-Plain counting; time is passed in. Who is over a limit is told why, so that one log line can say it.
+Plain counting; time is passed in. A rejection returns its reason, for the log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ConnectionLimits:
         self.creation_rate_max = creation_rate_max
         self._all = [self] if within is None else [within, self]
         self._prefix = prefix
-        """What stands before the names of its options."""
+        """The prefix of its options' names."""
         self._open: Counter[str] = Counter()
         self._total = 0
         self._second = 0
@@ -46,7 +46,7 @@ class ConnectionLimits:
         return self._total
 
     def admit(self, host: str, now_ms: int) -> str | None:
-        """Count a new connection; return the reason if it must be closed instead."""
+        """Count a new connection; return the reason if it is rejected instead."""
         for limits in self._all:
             reason = limits._refusal(host, now_ms)
             if reason is not None:
@@ -58,7 +58,7 @@ class ConnectionLimits:
         return None
 
     def release(self, host: str) -> None:
-        """Count an admitted connection out."""
+        """Uncount an admitted connection."""
         for limits in self._all:
             limits._total -= 1
             limits._open[host] -= 1

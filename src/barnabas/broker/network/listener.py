@@ -18,7 +18,7 @@ logger = logging.getLogger("barnabas.listener")
 
 @dataclass(frozen=True, slots=True)
 class SocketOptions:
-    """What `socket.*` and `connections.*` options say of every connection."""
+    """The `socket.*` and `connections.*` options, which apply to every connection."""
 
     frame_bytes_max: int
     send_buffer_bytes: int
@@ -57,7 +57,7 @@ class Listener:
         self._accepted = 0
 
     async def bind(self) -> None:
-        """Take the address; afterwards `endpoint.port` is the real one even if 0 was asked for."""
+        """Bind the address; afterwards `endpoint.port` is the bound one, even if it was 0."""
         try:
             server = await self._listen(self.endpoint.port)
             port = server.sockets[0].getsockname()[1]
@@ -66,7 +66,7 @@ class Listener:
                 server.close()
                 server = await self._listen(port)
         except OSError as failure:
-            # The loop's own text names the address once more.
+            # The loop's own message repeats the address.
             why = os.strerror(failure.errno) if failure.errno else failure
             raise ConfigError(
                 f"cannot listen on {self.endpoint}: {why}; "
@@ -85,28 +85,28 @@ class Listener:
         )
 
     async def accept(self) -> None:
-        """Begin to take connections."""
+        """Start to accept connections."""
         assert self._server is not None, "bind first"
         await self._server.start_serving()
 
     def stop_accepting(self) -> None:
-        """Take no more connections; those that are open go on."""
+        """Accept no more connections; open ones stay."""
         if self._server is not None:
             self._server.close()
 
     def mute(self) -> None:
-        """Take no more requests; those in handling go on."""
+        """Dispatch no more requests; those in handling continue."""
         for connection in self.connections:
             connection.mute()
 
     def retire(self) -> None:
-        """Take no more connections, and close those that are open once they are answered."""
+        """Accept no more connections, and close open ones once they are answered."""
         self.stop_accepting()
         for connection in list(self.connections):
             connection.leave("its listener was closed: the option listeners was changed")
 
     async def close(self) -> None:
-        """Close every connection and wait until they are gone."""
+        """Close every connection and wait until they are closed."""
         self._closed = True
         self.stop_accepting()
         for connection in list(self.connections):
@@ -137,7 +137,7 @@ class Listener:
         )
 
     def lost(self, connection: Connection) -> None:
-        """Count a connection out."""
+        """Uncount a closed connection."""
         if connection in self.connections:
             del self.connections[connection]
             self._limits.release(connection.session.client_host)
@@ -145,9 +145,10 @@ class Listener:
                 self._empty.set_result(None)
 
     def sweep(self) -> None:
-        """Close connections that were idle too long, and take back large buffers of quiet ones.
+        """Close connections that were idle too long, and shrink large buffers of quiet ones.
 
-        One that was closed a sweep ago and has not left yet (its client does not read) is dropped.
+        One that a previous sweep closed and that is still open (its client does not read) is
+        aborted.
         """
         now_ms = self.now_ms()
         idle_ms_max = self._options.idle_ms_max

@@ -1,4 +1,4 @@
-"""A request on its way through the broker, from its decoded body to its answer."""
+"""A request on its way through the broker, from its decoded body to its response."""
 
 from __future__ import annotations
 
@@ -60,5 +60,5 @@ class Request(Generic[Body]):
         self._reply(self, response)
 
     def park(self, operation: DelayedOperation) -> None:
-        """Tie an operation to the connection: if the client goes away, it is cancelled."""
+        """Tie an operation to the connection: if the client disconnects, it is cancelled."""
         self.connection.parked = operation

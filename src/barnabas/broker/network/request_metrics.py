@@ -1,4 +1,4 @@
-"""What every request leaves behind: counts and times by API."""
+"""Request metrics: counts and times by API."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class RequestMetrics:
         }
 
     def answered(self, api_key: int, seconds: float) -> None:
-        """Count a request and how long it took from its frame to its answer."""
+        """Count a request and the time from its frame to its response."""
         self._times[api_key].record(int(seconds * 1e6))

@@ -1,8 +1,8 @@
-"""From a frame to its handler and back: the one place where exceptions become error codes.
+"""Routes frames to handlers; here alone exceptions become error codes.
 
 A handler returns its response (answered at once, on the fast path: no task, no queue), None (it
 has answered, or will by `request.answer`), or a coroutine, which is run as a task. At most
-`queued.max.requests` coroutines are under way in one plane; further requests wait, unread, in
+`queued.max.requests` coroutines run at a time in one plane; further requests wait, unread, in
 their connections. The control plane has a router of its own, so that a flood of clients cannot
 hold it up.
 """
@@ -48,7 +48,7 @@ Host = TypeVar("Host")
 Handle = Callable[[Host, Request[Any]], Result]
 """Handles a request: returns its response, None, or a coroutine.
 
-Where `queued.max.requests` coroutines are under way, the one that was returned is closed unstarted,
+While `queued.max.requests` coroutines run, the one that was returned is closed unstarted,
 and the handler is called again when there is room. So a handler that returns a coroutine has done
 nothing before: it has not answered or parked the request, changed its body, or touched the broker's
 state. All of that happens inside of the coroutine.
@@ -65,7 +65,7 @@ class Served(Generic[Host]):
     last_version: int
     handle: Handle[Host]
     refuse: Refuse
-    """Makes the answer to a request that failed as a whole."""
+    """Builds the response to a request that failed as a whole."""
 
 
 class Router(Generic[Host]):
@@ -81,7 +81,7 @@ class Router(Generic[Host]):
         queued_max: int,
         elsewhere: Mapping[int, str],
     ) -> None:
-        """Serve some APIs; `elsewhere` names the listener of those that are served there alone."""
+        """Serve some APIs; `elsewhere` maps other API keys to the listener that serves them."""
         self._host = host
         self._served = served
         self._elsewhere = elsewhere
@@ -98,9 +98,9 @@ class Router(Generic[Host]):
         return len(self._tasks) + len(self._queue)
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
-        """Handle one frame; whatever it holds, only its own connection can suffer."""
+        """Handle one frame; whatever it contains, only its own connection is affected."""
         received = self._clock()
-        if received >= self._silence.until_s:  # this process may have stood still
+        if received >= self._silence.until_s:  # this process may have been paused
             self._silence.look()
         try:
             header, position = decode_request_header(frame)
@@ -127,7 +127,7 @@ class Router(Generic[Host]):
         self._handle(served, request)
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait for the requests that run as tasks; those that take longer are given up."""
+        """Wait for the requests that run as tasks; those that take longer are cancelled."""
         try:
             async with asyncio.timeout(timeout_s):
                 while self._tasks:
@@ -172,7 +172,7 @@ class Router(Generic[Host]):
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
             self._fail(served, request, failure)
         else:
-            if response is not None:  # else it has answered, or will
+            if response is not None:  # else the handler has answered, or will
                 self._reply(request, response)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
@@ -183,7 +183,7 @@ class Router(Generic[Host]):
                 self._handle(served, request)
 
     def _fail(self, served: Served[Host], request: Request[Any], failure: Exception) -> None:
-        """Turn an exception into the protocol's answer; a bug is logged with its trace."""
+        """Turn an exception into an error response; a bug is logged with its traceback."""
         refusal = failure if isinstance(failure, RequestError) else refusal_of(failure)
         if refusal is not None:
             code, message = refusal.code, refusal.message
@@ -198,18 +198,18 @@ class Router(Generic[Host]):
                 request.session.client_host,
                 exc_info=failure,
             )
-        if getattr(request.body, "acks", None) == 0:  # this producer expects no answer
+        if getattr(request.body, "acks", None) == 0:  # this producer expects no response
             request.connection.close(f"produce with acks=0 failed: {code.name}")
             return
         self._reply(request, served.refuse(request.body, code, message))
 
     def _reply(self, request: Request[Any], response: Message) -> None:
-        """Encode and send; large ranges of files leave without being copied."""
+        """Encode and send; large file ranges are sent without being copied."""
         connection = request.connection
         now = self._clock()
         if now >= self._silence.until_s:
             self._silence.look()
-            if self._silence.is_silent:  # and this answer was made before
+            if self._silence.is_silent:  # and this response is from before
                 release(ranges_in(response))
                 connection.close("this broker has fallen silent")
                 return
@@ -236,7 +236,7 @@ class Router(Generic[Host]):
     def _unsupported(
         self, connection: Connection, header: RequestHeader, served: Served[Host] | None
     ) -> None:
-        """Close the connection, or tell an ApiVersions client in v0 which versions we speak."""
+        """Close the connection, or answer ApiVersions in v0 with the supported versions."""
         if header.api_key == API_VERSIONS_KEY and served is not None:
             response = ApiVersionsResponse(
                 error_code=ErrorCode.UNSUPPORTED_VERSION,

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, as every handler sees it."""
+"""The client at the other end of a connection, as every handler sees it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Session:
     """Name of the listener that accepted the connection."""
     client_host: str
     dialled_host: str
-    """The address that the client dialled: where it finds us if nothing else is advertised."""
+    """The address that the client dialled: what is advertised to it if nothing else is."""
     principal: Principal = ANONYMOUS
     number: int = 0
-    """Which connection of its listener it is, in the order in which they were accepted."""
+    """The number of this connection on its listener, in the order of acceptance."""
     privileged: bool = False
     """Whether controller requests are served: on the control plane, or anywhere without one."""
     software_name: str = "unknown"

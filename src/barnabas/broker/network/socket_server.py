@@ -1,8 +1,8 @@
-"""A broker's side of the network: its listeners, what they may take, who answers.
+"""A broker's listeners, their limits, and the routers behind them.
 
-Where there is a control plane, it has a router of its own, and requests of clients pass a
-turnstile, so that a flood of them cannot delay the controller. Addresses are taken (`bind`) before
-the broker is known to anybody, and connections are accepted (`accept`) when it can answer.
+A control plane, if there is one, has a router of its own, and requests of clients pass a
+turnstile, so that a flood of them cannot delay the controller. Addresses are bound (`bind`) before
+the broker registers, and connections are accepted (`accept`) when it can answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SocketServer:
     """The listeners of one broker and their routers; until `bind` there are none."""
 
     listeners: Listeners
-    """What is bound and advertised since `bind`; the options may be ahead of it for a moment."""
+    """What is bound and advertised since `bind`; changed options may be ahead of it briefly."""
 
     def __init__(
         self, data_plane: Router[Any], control_plane: Router[Any], clock_ms: Callable[[], int]
@@ -64,7 +64,7 @@ class SocketServer:
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Return where the broker listens; once bound, with the real ports."""
+        """Return the broker's endpoints; once bound, with the bound ports."""
         return [listener.endpoint for listener in self._listeners]
 
     @property
@@ -74,11 +74,11 @@ class SocketServer:
 
     @property
     def reached_at(self) -> tuple[Listeners, dict[str, int]]:
-        """Return the listeners that act now, and their ports: what the registration must say."""
+        """Return the current listeners and their ports, as the registration must have them."""
         return self.listeners, self.ports
 
     async def bind(self, options: BrokerOptions) -> None:
-        """Take the addresses; raise ConfigError if one cannot be taken or served."""
+        """Bind the addresses; raise ConfigError if one cannot be bound or served."""
         check_served(options.endpoints)
         self.listeners = options.endpoints
         self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
@@ -87,16 +87,16 @@ class SocketServer:
             await listener.bind()
 
     async def accept(self) -> None:
-        """Begin to take connections, unless that is so already."""
+        """Start to accept connections, unless it already does."""
         if not self._accepting:
             self._accepting = True
             for listener in self._listeners:
                 await listener.accept()
 
     async def relisten(self, options: BrokerOptions) -> None:
-        """Open the listeners that are new or have moved, then close those that are gone.
+        """Open the listeners that are new or changed, then close those that were removed.
 
-        Raise ConfigError, with all listeners as they were, if an address cannot be taken.
+        Raise ConfigError, with all listeners as they were, if an address cannot be bound.
         """
         wanted = options.endpoints.bind
         present = {listener.asked: listener for listener in self._listeners}
@@ -137,7 +137,7 @@ class SocketServer:
         self.configure(options)
 
     def configure(self, options: BrokerOptions) -> None:
-        """Let changed options act on connections to come."""
+        """Apply changed options to new connections."""
         limits = self._limits
         limits.connections_max = options.max_connections
         limits.per_host_max = options.max_connections_per_ip
@@ -151,7 +151,7 @@ class SocketServer:
             limits.creation_rate_max = seen.max_connection_creation_rate
 
     def sweep(self) -> None:
-        """Close idle connections and take back large buffers."""
+        """Close idle connections and shrink large buffers."""
         for listener in self._listeners:
             listener.sweep()
         for listener in self._retired:
@@ -160,12 +160,12 @@ class SocketServer:
         self._retired = [listener for listener in self._retired if listener.connections]
 
     def stop_accepting(self) -> None:
-        """Take no more connections; those that are open go on."""
+        """Accept no more connections; open ones stay."""
         for listener in self._listeners:
             listener.stop_accepting()
 
     async def drain(self, timeout_s: float) -> None:
-        """Take no more requests, and wait for those under way, for at most a time per plane."""
+        """Accept no more requests, and wait for those in progress, up to a timeout per plane."""
         for listener in self._listeners + self._retired:
             listener.mute()
         self.turnstile.release()

@@ -1,4 +1,4 @@
-"""Answers that go from a file to a socket without passing through this process.
+"""Responses that are sent from a file to a socket without being copied into this process.
 
 uvloop has no sendfile, so the bytes leave on a duplicate of the transport's descriptor. Nothing
 else is written meanwhile, because a connection has one request in handling; what the transport
@@ -30,17 +30,17 @@ class FileRange(Protocol):
         """Return the bytes."""
 
     def release(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
 
 
 Part = bytes | bytearray | memoryview | FileRange
-"""A piece of an answer: bytes, or a range of a file that may leave without being copied."""
+"""A piece of a response: bytes, or a file range that may be sent without being copied."""
 
 BYTES = (bytes, bytearray, memoryview)
 
 
 def release(parts: Iterable[Part]) -> None:
-    """Let go of every file range among the parts."""
+    """Release every file range among the parts."""
     for part in parts:
         if not isinstance(part, BYTES):
             part.release()
@@ -59,7 +59,7 @@ def ranges_in(value: object) -> Iterator[FileRange]:
 
 
 class ZeroCopySend:
-    """The sending side of one connection for answers that hold file ranges."""
+    """The sending side of one connection for responses with file ranges."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class ZeroCopySend:
         descriptor = os.dup(transport.get_extra_info("socket").fileno())
         self._socket = socket.socket(fileno=descriptor)
         self._parts: deque[Part] = deque()
-        self._sent = 0  # bytes of the first part that have left
+        self._sent = 0  # bytes of the first part that are sent
         self._waiting = False
         self._stepped_at = 0.0
 
     @property
     def stalled_since_ms(self) -> int | None:
-        """Return when the client last took something, None unless it is waited for."""
+        """Return when the client last read something, None if nothing waits for it."""
         return int(self._stepped_at * 1000) if self._waiting else None
 
     def send(self, parts: Sequence[Part]) -> None:
@@ -90,7 +90,7 @@ class ZeroCopySend:
         self._step()
 
     def close(self) -> None:
-        """Stop, and release every range that did not leave."""
+        """Stop, and release every range that was not sent."""
         self._stop_waiting()
         release(self._parts)
         self._parts.clear()
@@ -101,7 +101,7 @@ class ZeroCopySend:
             return
         self._stepped_at = self._loop.time()
         if self._transport.get_write_buffer_size():
-            self._wait()  # earlier answers leave first
+            self._wait()  # earlier responses are sent first
             return
         try:
             while self._parts:
@@ -138,7 +138,7 @@ class ZeroCopySend:
                 part.release()
 
     def _wait(self) -> None:
-        """Go on when the socket takes more."""
+        """Continue when the socket is writable again."""
         if not self._waiting:
             self._waiting = True
             self._loop.add_writer(self._socket.fileno(), self._step)

@@ -1,7 +1,7 @@
-"""Appends that somebody waits for: until each is safe, has failed, or the deadline has come.
+"""Appends that a caller waits for: until each is committed, has failed, or the deadline passes.
 
-An append is safe when the high watermark has passed it. With acks=1 it is also safe once it was
-flushed here, whatever followers do.
+An append is committed when the high watermark has passed it. With acks=1 it is also settled once it
+was flushed here, whatever followers do.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ ALL_REPLICAS = -1
 Token = TypeVar("Token")
 
 Wait = tuple[Partition, int, Token]
-"""A partition, the offset up to which it must be safe, and what the caller knows the append by."""
+"""A partition, the offset up to which it must be committed, and the caller's token."""
 
 Settle = Callable[[Partition, Token, ErrorCode], None]
-"""Takes note of how one append ended; it must not answer anybody, since others may still wait."""
+"""Records how one append ended; it must not send a response, since others may still wait."""
 
 
 class DelayedAppend(DelayedOperation, Generic[Token]):
-    """Calls `done` when every append is settled, which `settle` hears of one by one.
+    """Calls `done` when every append is settled, and `settle` for each of them.
 
-    Where `is_stale` is given and returns True, it is done at once, and the rest stays unsettled.
+    If `is_stale` is given and returns True, it is done at once, and the rest stays unsettled.
     """
 
     __slots__ = ("_acks", "_done", "_is_stale", "_settle", "_waits")
@@ -49,7 +49,7 @@ class DelayedAppend(DelayedOperation, Generic[Token]):
         self._is_stale = is_stale
 
     def try_complete(self) -> bool:
-        """Settle what is safe or has failed; return whether nothing is left to wait for."""
+        """Settle what is committed or has failed; return whether nothing is left to wait for."""
         if self._is_stale is not None and self._is_stale():
             return True
         still: list[Wait[Token]] = []
@@ -70,11 +70,11 @@ class DelayedAppend(DelayedOperation, Generic[Token]):
         return not still
 
     def on_expire(self) -> None:
-        """Settle the rest: appended, but not known to be safe."""
+        """Settle the rest: appended, but not known to be committed."""
         if self._settle is not None:
             for partition, _, token in self._waits:
                 self._settle(partition, token, ErrorCode.REQUEST_TIMED_OUT)
 
     def on_complete(self) -> None:
-        """Say that it is over."""
+        """Call `done`."""
         self._done()

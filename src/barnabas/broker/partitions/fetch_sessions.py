@@ -10,9 +10,9 @@ epoch):
     (id, -1)  forget that session, no new one
     (id, n)   the next request of that session: what changed
 
-Most partitions of a large session are at rest: their reader has everything and was told so. They
-cost nothing until somebody calls `touched` for them; a session's `news` are the others. Now and
-then all are looked at, for the sake of what nobody tells (rights, times, the start of a log).
+Most partitions of a large session are at rest: their reader has everything, also the latest
+offsets. They cost nothing until `touched` is called for them; a session's `news` are the others.
+From time to time all are checked, for changes without a call (permissions, times, log starts).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NamedPartition = tuple[str, int]
 
 
 class FetchItem:
-    """One partition that a consumer reads, and what it was last told of it."""
+    """One partition that a consumer reads, and the offsets last sent for it."""
 
     __slots__ = (
         "at_rest",
@@ -58,7 +58,7 @@ class FetchItem:
         self.sent_high_watermark = -1
         self.sent_log_start = -1
         self.at_rest = False
-        """Set by who has looked, and found nothing that is not told yet."""
+        """Set by a reader that found nothing to send."""
         self.fetch_offset = wanted.fetch_offset
         self.max_bytes = wanted.partition_max_bytes
         self.current_leader_epoch = wanted.current_leader_epoch
@@ -66,7 +66,7 @@ class FetchItem:
         self.log_start_offset = wanted.log_start_offset
 
     def update(self, wanted: FetchPartition) -> None:
-        """Take over a new position."""
+        """Set a new position."""
         self.fetch_offset = wanted.fetch_offset
         self.max_bytes = wanted.partition_max_bytes
         self.current_leader_epoch = wanted.current_leader_epoch
@@ -83,11 +83,11 @@ class FetchSession:
     uses_ids: bool
     last_used_ms: int
     looked_ms: int
-    """When all partitions were looked at."""
+    """When all partitions were last checked."""
     epoch: int = 1
     items: dict[Key, FetchItem] = field(default_factory=dict)
     news: dict[Key, FetchItem] = field(default_factory=dict)
-    """Those of the items that are not at rest."""
+    """The items that are not at rest."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Fetching:
 
     @property
     def items(self) -> list[FetchItem]:
-        """Return what to look at now; for one that waits, that grows with the news."""
+        """Return what to check now; while a fetch waits, the news grow."""
         if self.session is not None and self.incremental:
             return list(self.session.news.values())
         return self.named
@@ -118,7 +118,9 @@ class Fetching:
             if self._changed(item, result) or not self.incremental:
                 chosen.append((item, result))
             if result.error_code:
-                item.sent_high_watermark = -1  # so that the partition shows again once it is well
+                item.sent_high_watermark = (
+                    -1
+                )  # so that the partition is sent again once it has recovered
             else:
                 item.sent_high_watermark = result.high_watermark
                 item.sent_log_start = result.log_start_offset
@@ -126,7 +128,7 @@ class Fetching:
             if item.at_rest:
                 self.session.news.pop(key, None)
             elif result.records and self.incremental:
-                # Who was served goes to the end of the row, so that nobody starves.
+                # Partitions that were served go to the end, so that none starves.
                 for row in (self.session.items, self.session.news):
                     if row.pop(key, None) is not None:
                         row[key] = item
@@ -157,7 +159,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def touched(self, named: NamedPartition) -> Iterable[FetchSession]:
-        """Note that something happened to a partition; return the sessions that it is news to."""
+        """Record a change of a partition; return the sessions in which it was at rest."""
         readers = self._readers.get(named)
         if readers is None:
             return ()
@@ -176,9 +178,9 @@ class FetchSessions:
         privileged: bool = False,
         look_ms: int = LOOK_MS,
     ) -> Fetching:
-        """Work out what a request reads, creating, advancing or closing its session.
+        """Return what a request reads, creating, advancing or closing its session.
 
-        After `look_ms` all of a session's partitions are looked at again.
+        After `look_ms` all of a session's partitions are checked again.
         """
         uses_ids = version >= 13
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -276,7 +278,7 @@ class FetchSessions:
         return session
 
     def _evict(self, size: int, privileged: bool, now_ms: int) -> bool:
-        """Make room: by the idlest session, else a smaller or less privileged one."""
+        """Make room: evict an idle session, else a smaller or less privileged one."""
         if not self._sessions:
             return False
         oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)

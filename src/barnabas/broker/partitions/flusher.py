@@ -21,7 +21,7 @@ logger = logging.getLogger("barnabas.flusher")
 
 
 class Flusher:
-    """Flushes partitions on an executor and tells when they are done."""
+    """Flushes partitions on an executor and reports when they are done."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Flusher:
         self._begin()
 
     def forget(self, partition: Partition) -> None:
-        """Flush a partition no more: it is deleted, and its files are closed."""
+        """Do not flush a partition: it is deleted, and its files are closed."""
         self._wanted.pop(partition, None)
 
     def _begin(self) -> None:
@@ -57,14 +57,14 @@ class Flusher:
             self._round = asyncio.get_running_loop().create_task(self._run())
 
     async def abandon(self) -> None:
-        """Break off the present round, and begin no other; what is being flushed ends first."""
+        """Cancel the current round, and start no other; a flush that has begun ends first."""
         self._abandoned = True
         if self._round is not None:
             self._round.cancel()
             await asyncio.gather(self._round, return_exceptions=True)
 
     async def drain(self) -> None:
-        """Wait until nothing is wanted any more."""
+        """Wait until no flush is pending."""
         while self._round is not None:
             await asyncio.wait([self._round])
 
@@ -77,7 +77,7 @@ class Flusher:
             self._round = None
 
     async def _flush(self, wanted: dict[Partition, int | None]) -> None:
-        # The log is kept: a copy in another directory may replace it meanwhile.
+        # Remember the log: a copy in another directory may replace it meanwhile.
         flushes: list[tuple[Partition, PartitionLog, Flush]] = []
         refused: list[tuple[Partition, StorageError]] = []
         for partition, up_to in wanted.items():
@@ -94,7 +94,7 @@ class Flusher:
             gathered = [flush for _, _, flush in flushes]
             outcomes += await offload(self._executor, _flush_all, gathered)
         finally:
-            # Also when the round is broken off: what has reached the disk is flushed.
+            # Also if the round is cancelled: what has reached the disk is flushed.
             for _, log, flush in flushes:
                 log.finish_flush(flush, self._now_ms())
         for partition, refusal in refused:
@@ -109,7 +109,7 @@ class Flusher:
 
 
 def _flush_all(flushes: list[Flush]) -> list[StorageError | None]:
-    """Run on the executor: every flush is tried, whatever became of the others."""
+    """Try every flush, whether others fail or not; runs on the executor."""
     outcomes: list[StorageError | None] = []
     for flush in flushes:
         try:

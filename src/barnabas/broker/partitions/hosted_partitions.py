@@ -1,8 +1,8 @@
 """The partitions that this broker hosts, and everything that waits for them.
 
-Consumers and followers wait for records, producers for their records to be safe, and
+Consumers and followers wait for records, producers for their records to be committed, and
 DeleteRecords for the low watermark. Code that changes a partition calls the method here that names
-the change, and those whose turn it is are answered from within that call.
+the change, and requests that are complete are answered within that call.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ logger = logging.getLogger("barnabas.broker")
 class HostedPartitions(dict[tuple[str, int], Partition]):
     """Partitions by topic and number.
 
-    It is a dict, and not a part with a dict inside: every request looks partitions up, and a
-    method of Python in between would cost each of them.
+    It is a dict, and not an object with a dict inside: every request looks up partitions, and a
+    Python method in between would cost each of them.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
     ) -> None:
         """Host nothing yet.
 
-        Flushes run on the executor. `check_silence` is called when one has ended: it may have taken
-        so long that this broker leads no longer.
+        Flushes run on the executor. `check_silence` is called after each: it may have taken so long
+        that this broker is no longer the leader.
         """
         super().__init__()
         self._timer = timer
@@ -96,9 +96,9 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         acks: int = ALL_REPLICAS,
         is_stale: Callable[[], bool] | None = None,
     ) -> DelayedAppend[Token]:
-        """Call `done` once appends are safe or have failed, or at the deadline of the timer.
+        """Call `done` once appends are committed or have failed, or at the deadline of the timer.
 
-        That may be before this returns. `settle` hears how each append ended, as soon as it has.
+        That may be before this returns. `settle` is called for each append as soon as it ends.
         """
         operation = DelayedAppend(waits, done, settle, acks, is_stale)
         keys = [partition.topic_partition for partition, _, _ in waits]
@@ -109,7 +109,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
     # -- what happened to a partition ---------------------------------------------------------
 
     def appended(self, partition: Partition) -> None:
-        """Records were appended by the leader, or flushed, and may be visible or safe now."""
+        """Handle records that this leader appended or flushed: they may be visible now."""
         key = partition.topic_partition
         self.wake_readers(key)
         self.produce_purgatory.check(key)
@@ -117,19 +117,19 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
             self.flusher.request_finished(partition)
 
     def followed(self, partition: Partition) -> None:
-        """Records came from a partition's leader: consumers may read here, too."""
+        """Handle records from a partition's leader: consumers may read from followers."""
         self.wake_readers(partition.topic_partition)
         if partition.log.has_finished_segment_to_flush:
             self.flusher.request_finished(partition)
 
     def watermark_rose(self, partition: Partition) -> None:
-        """The high watermark rose: records are safe and visible that were not before."""
+        """Handle a higher high watermark: more records are committed and visible."""
         key = partition.topic_partition
         self.produce_purgatory.check(key)
         self.wake_readers(key)
 
     def role_changed(self, key: TopicPartition) -> None:
-        """A partition is led or followed from now on, or no longer hosted here."""
+        """Handle that a partition is now led, followed or no longer hosted here."""
         self.wake_readers(key)
         self.produce_purgatory.check(key)
         self.deletion_purgatory.check(key)
@@ -140,7 +140,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
             self.flusher.request_finished(partition)
 
     def flushed(self, partition: Partition) -> None:
-        """A partition's log was flushed."""
+        """Handle that a partition's log was flushed."""
         self._check_silence()
         if self.get(partition.topic_partition) is not partition:
             return  # it was deleted meanwhile
@@ -153,7 +153,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
     # -- what follows -------------------------------------------------------------------------
 
     def wake_readers(self, key: TopicPartition) -> None:
-        """Have consumers and followers look again at a partition to which something happened."""
+        """Wake consumers and followers that wait for a partition that has changed."""
         for session in self.fetch_sessions.touched(key):
             self.fetch_purgatory.check(session)
         self.fetch_purgatory.check(key)
@@ -165,20 +165,20 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
             self.flusher.request(partition)
         return owed
 
-    # -- what the disk refused ----------------------------------------------------------------
+    # -- disk errors --------------------------------------------------------------------------
 
     def append_failed(self, partition: Partition, failure: StorageError) -> None:
-        """The disk refused a write."""
+        """Handle a failed write."""
         logger.error("%s: append failed: %s", partition.topic_partition, failure)
         self.on_storage_failure(partition.topic_partition, failure)
 
     def read_failed(self, key: TopicPartition, failure: StorageError) -> None:
-        """The disk refused a read."""
+        """Handle a failed read."""
         logger.error("%s: read failed: %s", key, failure)
         self.on_storage_failure(key, failure)
 
     def flush_failed(self, partition: Partition, failure: StorageError) -> None:
-        """The disk refused a flush."""
+        """Handle a failed flush."""
         if self.get(partition.topic_partition) is not partition:
             return  # it was deleted meanwhile, and its directory renamed
         logger.error("%s: flush failed: %s", partition.topic_partition, failure)

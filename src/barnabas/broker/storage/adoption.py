@@ -1,11 +1,11 @@
-"""Logs that are on disk before the cluster knows any topic: taken over as its topics.
+"""Adopts logs that are on disk before the cluster has any topic.
 
-This is how a data directory is opened that another broker of Kafka's format has written, or whose
-coordination file was lost. Each partition directory becomes a partition of the topic that its name
-says, under the id in its partition.metadata; leader epochs and producer ids go on behind the
-newest ones found. Done only when a broker with embedded coordination finds no topic at all: later,
-a log that belongs to no topic is what a deletion has left. What is not on disk is not known:
-options that the topics had, and partitions that have no directory (they begin empty).
+This opens a data directory that another broker of Kafka's format has written, or whose
+coordination file was lost. Each partition directory becomes a partition of the topic in its name,
+with the id in its partition.metadata; leader epochs and producer ids continue after the highest
+ones found. Done only if a broker with embedded coordination finds no topic at all: later, a log
+without a topic is the remains of a deletion. What is not on disk is lost: configs of the topics,
+and partitions without a directory (they start empty).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from barnabas.model.ids import TopicPartition, Uuid
 logger = logging.getLogger("barnabas.logs")
 
 METADATA_TOPIC = "__cluster_metadata"
-"""The log of a KRaft controller, which lies among the others and is no topic."""
+"""The log of a KRaft controller, which is stored beside the others and is not a topic."""
 
 
 def producer_id_max(logs: Iterable[PartitionLog]) -> int:
-    """Return the greatest producer id that logs know, -1 without any: new ones must be above."""
+    """Return the highest producer id in the logs, -1 without any: new ones must be higher."""
     return max((each.producer_id for log in logs for each in log.producers), default=-1)
 
 
@@ -37,7 +37,7 @@ def topics_of(
 ) -> list[NewTopic]:
     """Return the topics that logs belong to; `configs` are those of internal topics.
 
-    A damaged log is a partition, too: it is offline until it is repaired.
+    A damaged log is included: its partition is offline until it is repaired.
     """
     found: dict[str, dict[int, tuple[Uuid | None, int]]] = {}
     known = {log.topic_partition: (log.topic_id, log.leader_epochs.latest) for log in logs}
@@ -71,9 +71,9 @@ async def adopt(
     reserve_producer_ids: Callable[[int], Awaitable[None]],
     create: Callable[[Sequence[NewTopic]], Awaitable[None]],
 ) -> None:
-    """Take over the logs of a broker that is alone and knows no topic.
+    """Adopt the logs of a single broker that has no topic.
 
-    Producer ids up to the greatest one found are reserved before the topics are created.
+    Producer ids up to the highest one found are reserved before the topics are created.
     """
     topics = topics_of(logs.all, internal_configs, logs.damaged)
     if topics:

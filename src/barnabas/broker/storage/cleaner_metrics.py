@@ -1,6 +1,6 @@
-"""What the cleaners tell of themselves: the gauges that Kafka has for them.
+"""Metrics of the log cleaners: Kafka's gauges.
 
-Kafka's names are kept behind `log_cleaner_`. A number "of the last run" is the greatest over all
+Their names are Kafka's, after `log_cleaner_`. A number "of the last run" is the maximum over all
 cleaners; before any run it is 0.
 """
 
@@ -15,7 +15,7 @@ from barnabas.replication.partition import Partition
 
 
 class LastRun(NamedTuple):
-    """What one cleaner did last."""
+    """The last run of one cleaner."""
 
     seconds: float
     bytes_read: int
@@ -25,7 +25,7 @@ class LastRun(NamedTuple):
 
 
 class CleanerMetrics:
-    """The gauges, and the numbers behind those that nobody else keeps."""
+    """The gauges, and the numbers behind those that are kept only here."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class CleanerMetrics:
         partitions: Mapping[tuple[str, int], Partition],
         now_ms: Callable[[], int],
     ) -> None:
-        self.dead: set[int] = set()  # cleaners that ended by a failure of their own
+        self.dead: set[int] = set()  # cleaners that crashed
         self._cleaner = cleaner
         self._partitions = partitions
         self._now_ms = now_ms
@@ -85,7 +85,7 @@ class CleanerMetrics:
             registry.gauge(f"log_cleaner_{name}", help, read)
 
     def ran(self, number: int, run: LastRun) -> None:
-        """Take note of what a cleaner did."""
+        """Record a run of a cleaner."""
         self._last[number] = run
 
     def _since_last_run(self) -> float:

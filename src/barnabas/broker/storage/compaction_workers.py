@@ -1,9 +1,9 @@
-"""Compaction of this broker's logs: so many cleaners, one log each at a time.
+"""Compaction of this broker's logs: `log.cleaner.threads` cleaners, one log each at a time.
 
-What touches a log runs on the loop, the reading and writing of files on the cleaner's own thread,
-which gives way to the loop, in pieces after which a cleaner may wait
-(`log.cleaner.io.max.bytes.per.second`, for all of them together) or stop. A log whose compaction
-fails is left alone until the broker starts again.
+Code that changes a log runs on the loop. Files are read and written on the cleaner's own thread, of
+lower priority, in pieces after which a cleaner may wait (`log.cleaner.io.max.bytes.per.second`, for
+all of them together) or stop. A log whose compaction fails is not compacted until the broker
+restarts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger("barnabas.cleaning")
 
 PAUSE_S_MIN = 0.01
 WAIT_S_MAX = 0.1
-"""How long a cleaner that is held back sleeps before it looks whether it must stop."""
+"""How long a throttled cleaner sleeps before it checks whether it must stop."""
 
 
 class CompactionWorkers:
@@ -47,7 +47,7 @@ class CompactionWorkers:
         metrics: Registry,
         on_failure: Callable[[TopicPartition, StorageError], None],
     ) -> None:
-        """Work on an executor; without one, each cleaner gets a thread of its own."""
+        """Run on an executor; without one, each cleaner gets a thread of its own."""
         self.cleaner = CompactionScheduler()
         self._metrics = CleanerMetrics(metrics, self.cleaner, partitions, now_ms)
         self._logs = logs
@@ -59,10 +59,10 @@ class CompactionWorkers:
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._ended: dict[TopicPartition, asyncio.Event] = {}
         self._stopping = asyncio.Event()
-        self._free_at = 0.0  # when the bytes read and written so far are paid for
+        self._free_at = 0.0  # when the bytes read and written so far are within the rate
 
     def start(self) -> None:
-        """Have as many cleaners as the options say, from now on; also when they change."""
+        """Start as many cleaners as the options say; also called when they change."""
         options = self._options()
         if not options.log_cleaner_enable or self._stopping.is_set():
             return
@@ -73,13 +73,13 @@ class CompactionWorkers:
                 self._workers[number] = task
 
     async def stop(self) -> None:
-        """End all cleaners soon, and wait for them; the logs stay as they are."""
+        """Stop all cleaners, and wait for them; the logs stay as they are."""
         self._stopping.set()
         if self._workers:
             await asyncio.wait(list(self._workers.values()))
 
     async def stop_for(self, partition: TopicPartition) -> None:
-        """Have the files of a partition left alone, which nobody will ask to compact again."""
+        """Abort the compaction of a partition, and wait until its files are not in use."""
         self.cleaner.pause(partition)
         ended = self._ended.get(partition)
         try:
@@ -107,7 +107,7 @@ class CompactionWorkers:
                 except TimeoutError:
                     continue
         except Exception:
-            # The other cleaners and the broker go on; a change of the options starts this one anew.
+            # The other cleaners and the broker continue; changed options start this one again.
             self._metrics.dead.add(number)
             logger.exception("log cleaner %d crashed, the others continue", number)
         finally:
@@ -169,7 +169,7 @@ class CompactionWorkers:
             ended.set()
 
     def _cannot_look(self, partition: TopicPartition, failure: BarnabasError) -> None:
-        # Not now: a failed disk takes logs away, and the others are still being looked at.
+        # Later: a failed disk removes logs, while this loop still iterates over them.
         asyncio.get_running_loop().call_soon(self._failed, partition, failure)
 
     def _failed(self, partition: TopicPartition, failure: BarnabasError) -> None:
@@ -180,7 +180,7 @@ class CompactionWorkers:
     async def _run(
         self, steps: Steps, executor: Executor, is_aborted: Callable[[], bool]
     ) -> Compacted:
-        """Run the work of a compaction elsewhere, and what is between here."""
+        """Run the file work of a compaction on the executor, and the rest on the loop."""
         loop = asyncio.get_running_loop()
         try:
             work = next(steps)
@@ -196,7 +196,7 @@ class CompactionWorkers:
             return end.value  # type: ignore[no-any-return]
 
     async def _pay(self, size: int, is_aborted: Callable[[], bool]) -> None:
-        """Wait until so many bytes are within the rate that all cleaners share."""
+        """Wait until this many bytes are within the rate that all cleaners share."""
         loop = asyncio.get_running_loop()
         rate = max(self._options().log_cleaner_io_max_bytes_per_second, 1.0)
         self._free_at = max(self._free_at, loop.time()) + size / rate

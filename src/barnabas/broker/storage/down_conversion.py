@@ -1,4 +1,4 @@
-"""Reading for clients that know the old message formats alone."""
+"""Reads for clients that know only the old message formats."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from barnabas.records.legacy import down_convert
 from barnabas.records.message_set import scan_entries
 
 CONVERTED_BYTES_MAX = 8 * 1024 * 1024
-"""Converted records are not compressed: of batches with more than this a client gets the beginning,
-and asks for the rest."""
+"""The limit of converted records, which are not compressed: a client fetches the rest next."""
 
 
 def read_converted(
     log: PartitionLog, offset: int, end: int, limit: int, magic: int, at_least_one: bool
 ) -> Buffer:
-    """Read from an offset in an old format; batches with nothing for old readers are passed over.
+    """Read from an offset in an old format; batches with nothing for old readers are skipped.
 
-    What is stored in that format or an older one is given as it is, as Kafka does. Raise
-    UNSUPPORTED_VERSION where `message.downconversion.enable` forbids it.
+    What is stored in that format or an older one is returned unchanged, as Kafka does. Raise
+    UNSUPPORTED_VERSION if `message.downconversion.enable` forbids it.
     """
     if not log.options.message_downconversion_enable:
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)

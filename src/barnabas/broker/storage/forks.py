@@ -1,14 +1,14 @@
-"""Topics that begin as a copy of another one.
+"""Forks: topics that start as a copy of another one.
 
-Asked for by CreateTopics with configs that no topic keeps:
+Requested by CreateTopics with configs that are not stored:
 
     barnabas.fork.source=TOPIC             fork this topic: its partitions, options and records
     barnabas.fork.offsets=0:1500,2:90      end before these offsets, partition by partition
     barnabas.fork.at=1767225600000         end before the first record of this time or later
 
-Without an end, a partition is forked up to its last stable offset: no open transaction is in it.
-With one, the fork ends after the last whole batch below it, and transactions that are open there
-are aborted in the fork. Its leader epochs go on from the source's, its producers are remembered.
+Without an end, a partition is forked up to its last stable offset, without open transactions. With
+one, the fork ends after the last whole batch below it, and transactions that are open there are
+aborted in the fork. Its leader epochs continue the source's, and its producers are kept.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ForkOf:
 
 
 def take_fork(configs: dict[str, str]) -> ForkOf | None:
-    """Take the configs that ask for a fork out of a topic's configs."""
+    """Remove the configs that request a fork from a topic's configs, and return the fork."""
     source, offsets, at = (configs.pop(name, None) for name in (SOURCE, OFFSETS, AT))
     if source is None:
         if offsets is not None or at is not None:
@@ -67,7 +67,7 @@ def take_fork(configs: dict[str, str]) -> ForkOf | None:
 
 
 class Forks:
-    """Makes forks, and clears away those that a crash cut short."""
+    """Creates forks, and removes those that a crash interrupted."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Forks:
         absent: Callable[[str, int], RequestError],
         write_markers: WriteMarkers,
     ) -> None:
-        """Use `absent` to say why a partition is not hosted here."""
+        """Use `absent` for the error of a partition that is not hosted here."""
         self._logs = logs
         self._partitions = partitions
         self._cluster = cluster
@@ -94,7 +94,7 @@ class Forks:
         self._write_markers = write_markers
 
     def check(self, fork: ForkOf, partitions: int) -> list[Partition]:
-        """Return the partitions to fork; raise unless they can be. -1 stands for as many."""
+        """Return the partitions to fork; raise if they cannot be. -1 means as many as it has."""
         view = self._cluster.topic(fork.source)
         if view is None:
             raise RequestError(
@@ -132,7 +132,7 @@ class Forks:
         return found
 
     async def prepare(self, topic: NewTopic, fork: ForkOf) -> NewTopic:
-        """Make the logs of a topic that does not exist yet; return it completed."""
+        """Create the logs of a topic that does not exist yet; return it completed."""
         partitions = self.check(fork, topic.partitions)
         topic_id = new_uuid(self._random_bytes)
         epochs = {}
@@ -164,12 +164,12 @@ class Forks:
             raise
 
     def undo(self, topic: NewTopic) -> None:
-        """Remove the logs of a topic that did not come to be."""
+        """Remove the logs of a topic that was not created."""
         for number in range(topic.partitions):
             self._logs.delete(TopicPartition(topic.name, number), 0)
 
     def created(self, topic: NewTopic) -> None:
-        """The topic exists: its logs are in use, and its open transactions end."""
+        """Confirm the logs of a topic that now exists, and abort its open transactions."""
         for number in range(topic.partitions):
             partition = self._partitions.get((topic.name, number))
             if partition is None:

@@ -1,15 +1,15 @@
 """A disk that fails takes its own partitions offline, not the broker.
 
-A log directory whose disk answers with an error (EIO, gone, read-only) is left alone from then on:
-its partitions answer KAFKA_STORAGE_ERROR, the others are served, and a node in the coordination
-tree tells the controller. The broker ends when no directory is left, or when the one is lost that
-holds the embedded coordination file, without which it knows no topics.
+A log directory whose disk fails (EIO, removed, read-only) is offline from then on: its partitions
+answer KAFKA_STORAGE_ERROR, the others are served, and a node in the coordination tree notifies the
+controller. The broker stops when all directories have failed, or the one with the embedded
+coordination file, without which it knows no topics.
 
-A full disk is no failed disk: the append is refused, reads go on, and writes succeed again when
-there is room. But a leader without room is in the way of others that are in sync and could lead: it
-tells the controller as if the disk had failed, of those partitions alone that it could not write.
-The controller has another lead and stops the replica here; after a while it is offered again, and
-follows as any follower does whose disk is full: it tries, and goes on when there is room.
+A full disk is not a failed disk: appends fail, reads continue, and writes succeed again when there
+is room. But a leader without room blocks in-sync replicas that could lead: it notifies the
+controller as if the disk had failed, for the partitions that it could not write. The controller
+elects another leader and stops the replica here; after a while it is offered again, and follows as
+any follower with a full disk does: it retries, and continues when there is room.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ PASSING = frozenset(
         errno.EINTR,
     }
 )
-"""Refusals that say nothing about the disk: no room, no descriptor, no memory, held by another."""
+"""Errors that do not mean a failed disk: no room, no descriptor, no memory, held by another."""
 
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 NOTICE_MS = 5000
-"""The controller is told of a full disk at most once in this time."""
+"""The minimum interval between notices of a full disk to the controller."""
 
 RETURN_S = 10.0
-"""After this time a replica whose leadership went to another is offered again."""
+"""When a replica that gave up its leadership is offered again."""
 
 
 def directory_is_lost(failure: StorageError) -> bool:
-    """Return whether a refusal means that the directory's disk can no longer be trusted."""
+    """Return whether an error means that the directory's disk has failed."""
     cause = failure.__cause__
     return isinstance(cause, OSError) and cause.errno not in PASSING
 
 
 def disk_is_full(failure: StorageError) -> bool:
-    """Return whether a refusal means that there is no room."""
+    """Return whether an error means that the disk is full."""
     cause = failure.__cause__
     return isinstance(cause, OSError) and cause.errno in NO_ROOM
 
 
 class LogFailures:
-    """Takes directories out of use as they fail."""
+    """Takes directories offline as they fail."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class LogFailures:
         drop: Callable[[TopicPartition], None],
         give_up: Callable[[str], Coroutine[Any, Any, None]],
     ) -> None:
-        """Watch over a broker; it cannot go on without the directory at `vital_path`."""
+        """Handle the disk errors of a broker, which stops without the directory at `vital_path`."""
         self._logs = logs
         self._partitions = partitions
         self._tree = tree
@@ -95,12 +95,12 @@ class LogFailures:
         self._give_up = give_up
         self._tasks: set[asyncio.Task[None]] = set()
         self._resigned: dict[TopicPartition, int] = {}
-        """Partitions that another shall lead, with the epoch to end, until the controller asks."""
+        """Partitions that another broker should lead, with the epoch in which they were full."""
         self._notified_ms = -NOTICE_MS
         self._return: asyncio.TimerHandle | None = None
 
     def of_partition(self, key: tuple[str, int], failure: StorageError) -> None:
-        """The disk refused something about a partition's log."""
+        """Handle a disk error of a partition's log."""
         if disk_is_full(failure):
             self._resign(TopicPartition(*key))
         path = self._logs.path_of(TopicPartition(*key))
@@ -108,7 +108,7 @@ class LogFailures:
             self.of_directory(path, failure)
 
     def _resign(self, key: TopicPartition) -> None:
-        """Have another lead a partition that cannot be written here, if there is one."""
+        """Give up the leadership of a partition on a full disk, if another replica is in sync."""
         partition = self._partitions.get(key)
         if partition is None or not partition.is_leader or len(partition.isr) < 2:
             return
@@ -119,7 +119,7 @@ class LogFailures:
             self._spawn(self.notify())
 
     def resigns(self, partition: Partition) -> bool:
-        """Return whether another broker shall lead a partition; the controller asks."""
+        """Return whether another broker should lead a partition, when the controller asks."""
         epoch = self._resigned.pop(partition.topic_partition, None)
         if epoch != partition.leader_epoch or not partition.is_leader:
             return False
@@ -132,7 +132,7 @@ class LogFailures:
         self._spawn(self.notify())
 
     def of_directory(self, path: str, failure: StorageError) -> None:
-        """The disk refused something in a directory: take it offline if that is the disk's end."""
+        """Handle a disk error in a directory: take it offline if the disk has failed."""
         if not directory_is_lost(failure) or path in self._logs.offline:
             return
         self._cancel_moves_to(path)
@@ -150,7 +150,7 @@ class LogFailures:
             self._spawn(self.notify())
 
     async def notify(self) -> None:
-        """Tell the controller that a directory of this broker failed."""
+        """Notify the controller that a directory of this broker has failed."""
         try:
             await self._tree.create(
                 f"{nodes.LOG_DIR_EVENTS}/log_dir_event_",
@@ -165,13 +165,13 @@ class LogFailures:
             )
 
     def stop(self) -> None:
-        """Offer nothing again."""
+        """Offer no more replicas."""
         if self._return is not None:
             self._return.cancel()
             self._return = None
 
     async def drain(self) -> None:
-        """Wait for what is under way, and begin nothing more."""
+        """Wait for the tasks in progress, and start no more."""
         self.stop()
         while self._tasks - {asyncio.current_task()}:
             await asyncio.wait(self._tasks - {asyncio.current_task()})

@@ -29,7 +29,7 @@ logger = logging.getLogger("barnabas.logs")
 
 
 FLUSHED_TOGETHER = 8
-"""How many logs are flushed at a time when the broker stops: disks like some company."""
+"""How many logs are flushed at a time when the broker stops: disks are faster in parallel."""
 
 
 class Logs:
@@ -53,7 +53,7 @@ class Logs:
         self.unclosed: list[str] = []
         """Directories that a clean stop could not mark as closed."""
         self.on_failure: Callable[[str, StorageError], None] | None = None
-        """Told of a directory in which something was refused, once the broker runs."""
+        """Called with a directory and its disk error, once the broker runs."""
         self._removals: set[asyncio.TimerHandle] = set()
         self._removing: set[asyncio.Future[None]] = set()
         self._written: dict[str, bytes] = {}
@@ -80,7 +80,7 @@ class Logs:
         return [log for directory in self._directories for log in directory.logs.values()]
 
     def identity(self) -> dict[str, str]:
-        """Return what the directories' meta.properties agree on; empty for new ones."""
+        """Return the meta.properties of the directories, which must agree; empty for new ones."""
         known: dict[str, str] = {}
         for directory in list(self._directories):
             try:
@@ -112,7 +112,7 @@ class Logs:
     ) -> None:
         """Open every log on disk, the disks side by side.
 
-        Logs of an unclean stop are recovered, with so many threads for each disk.
+        Logs of an unclean stop are recovered, with this many threads for each disk.
         """
         loop = asyncio.get_running_loop()
         directories = list(self._directories)
@@ -148,7 +148,7 @@ class Logs:
         self._keep_one_of_each()
 
     def _keep_one_of_each(self) -> None:
-        """Settle a move between directories that a crash cut short after its copy was complete."""
+        """Finish a move between directories that a crash interrupted after the copy was done."""
         holders: dict[TopicPartition, LogDirectory] = {}
         for directory in self._directories:
             for partition, log in list(directory.logs.items()):
@@ -186,13 +186,13 @@ class Logs:
     ) -> PartitionLog:
         """Return a partition's log; a new one goes to the directory with the fewest.
 
-        A log of an older topic of the same name is put aside, never written to. While a directory
-        is offline, a partition that is not `new` gets no other log: its own may be in there.
+        A log of an older topic of the same name is deleted, never written to. While a directory is
+        offline, a partition that is not `new` gets no other log: its own may be there.
         """
         directory = self._directory_of(partition)
         if directory is not None:
             log = directory.logs[partition]
-            if log.topic_id is None:  # a crash before the first flush can lose the file that says
+            if log.topic_id is None:  # a crash before the first flush can lose partition.metadata
                 log.set_topic_id(topic_id)
             if log.topic_id == topic_id:
                 log.configure(options)
@@ -226,7 +226,7 @@ class Logs:
 
     @property
     def damaged(self) -> dict[TopicPartition, Damaged]:
-        """Return the logs that are offline for what their files hold, unless there is another."""
+        """Return the logs that are offline because of their contents, unless there is another."""
         return {
             partition: damaged
             for directory in self._directories
@@ -241,7 +241,7 @@ class Logs:
                 self._delete(directory, partition, delay_ms)
 
     def relocation(self, partition: TopicPartition, path: str, now_ms: int) -> Relocation | None:
-        """Begin to move a log to another directory; None when it is there already."""
+        """Start to move a log to another directory; None if it is already there."""
         source = self._directory_of(partition)
         target = next(each for each in self._directories if each.path == path)
         if source is None or source is target:
@@ -259,13 +259,13 @@ class Logs:
         return Fork(directory, source, partition, topic_id, end_offset, unique)
 
     def confirm_fork(self, partition: TopicPartition) -> None:
-        """The topic of a forked log exists: nothing need be cleared away after a crash."""
+        """Confirm a fork whose topic exists, so that the next start does not remove it."""
         directory = self._directory_of(partition)
         if directory is not None:
             self._files.unlink(f"{directory.path_of(partition)}/{PENDING}")
 
     def settle_forks(self, exists: Callable[[Uuid], bool]) -> None:
-        """Keep the forks whose topic came to be before a crash, and remove the others."""
+        """Keep the forks whose topic was created before a crash, and remove the others."""
         for log in self.all:
             if self._files.exists(f"{log.directory}/{PENDING}"):
                 if log.topic_id is not None and exists(log.topic_id):
@@ -290,9 +290,7 @@ class Logs:
         return self._files.space(path)
 
     async def write_checkpoints(self) -> None:
-        """Write down recovery points, log starts, high watermarks and how far compaction has been,
-        where they changed.
-        """
+        """Checkpoint changed recovery points, log starts, high watermarks and cleaner offsets."""
         async with self._checkpointing:
             for directory in list(self._directories):
                 try:
@@ -313,15 +311,15 @@ class Logs:
             log.checkpointed_recovery_point = min(point, log.recovery_point)
 
     def flush_directory(self, path: str) -> None:
-        """Make the names in a log's directory last; may run on another thread."""
+        """Make the file names in a log's directory durable; may run on another thread."""
         self._files.flush_dir(path)
 
     def unlink_later(self, paths: Sequence[str], delay_ms: int) -> None:
-        """Remove files that are out of use after a while; a start removes them, too."""
+        """Remove files that are out of use after a while; the next start removes them, too."""
         self._later(delay_ms, _unlink, self._files, paths)
 
     async def close(self, now_ms: int, broker_epoch: int) -> None:
-        """Stop cleanly: everything flushed and marked as such."""
+        """Stop cleanly: flush everything and mark it as closed."""
         self._leave_removals()
         loop = asyncio.get_running_loop()
         for directory in self._directories:
@@ -329,7 +327,7 @@ class Logs:
             try:
                 await loop.run_in_executor(self._executor, close)
             except StorageError as failure:
-                # Without its marker the next start checks it; the others close as they should.
+                # Without its marker the next start recovers it; the others are closed cleanly.
                 logger.error(
                     "log directory %s not closed cleanly, the next start recovers it: %s",
                     directory.path,
@@ -348,12 +346,12 @@ class Logs:
             directory.close(now_ms, broker_epoch, each=pool.map)
 
     def discard_unflushed(self, now_ms: int) -> None:
-        """Cut every log at its last flush: what a crash of the machine may take, this does."""
+        """Truncate every log to its last flush, as a crash of the machine may."""
         for log in self.all:
             log.truncate_to(log.recovery_point, now_ms)
 
     def take_offline(self, path: str, failure: StorageError) -> list[TopicPartition]:
-        """Use a directory no longer, and write nothing more to it; return what it held."""
+        """Stop using a directory, and write nothing more to it; return its partitions."""
         directory = next(each for each in self._directories if each.path == path)
         held = list(directory.logs)
         self._directories.remove(directory)
@@ -362,7 +360,7 @@ class Logs:
         return held
 
     def _leave_out(self, path: str, failure: StorageError) -> None:
-        """Go on starting without a directory that cannot be used."""
+        """Continue the start without an unusable directory."""
         logger.error("log directory %s is offline, starting without it: %s", path, failure)
         if path in self.paths:
             self.take_offline(path, failure)
@@ -376,7 +374,7 @@ class Logs:
             )
 
     def abandon(self) -> None:
-        """Let go without writing anything, as a crash would."""
+        """Close without writing anything, as a crash would."""
         self._leave_removals()
         for directory in self._directories:
             directory.abandon()
@@ -395,7 +393,7 @@ class Logs:
         self._later(delay_ms, _purge, directory, path)
 
     def _later(self, delay_ms: int, remove: Callable[..., None], *arguments: object) -> None:
-        """Remove something on the executor after a while, unless the broker ends before."""
+        """Remove something on the executor after a while, unless the broker stops before."""
         loop = asyncio.get_running_loop()
 
         def begin() -> None:
@@ -408,7 +406,7 @@ class Logs:
         self._removals.add(handle)
 
     def _leave_removals(self) -> None:
-        """Leave what is still to be removed to the next start."""
+        """Leave pending removals to the next start."""
         for handle in self._removals:
             handle.cancel()
         self._removals.clear()
@@ -419,7 +417,7 @@ def _checkpoints(directory: LogDirectory) -> dict[str, bytes]:
 
 
 def _flush_owed(directory: LogDirectory, now_ms: int) -> None:
-    """Flush where the topic's policy demands it: a leader counts nothing before."""
+    """Flush if the topic's policy demands it: a leader counts nothing before."""
     for log in directory.logs.values():
         if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
             log.flush(now_ms)

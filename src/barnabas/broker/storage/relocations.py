@@ -1,9 +1,9 @@
-"""Partitions on their way from one log directory of this broker to another.
+"""Moves of replicas between the log directories of this broker.
 
 Each move is one task: it copies piece by piece on the executor, no faster than
-`replica.alter.log.dirs.io.max.bytes.per.second`, and lets the copy take the log's place on the
-loop once it is nearly caught up. A move ends without a trace when its partition is deleted, a disk
-fails or the broker stops: the log stays where it was, and the copy is removed.
+`replica.alter.log.dirs.io.max.bytes.per.second`, and replaces the log by the copy on the loop once
+it has nearly caught up. A move is cancelled when its partition is deleted, a disk fails or the
+broker stops: the log stays where it was, and the copy is removed.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ ROUNDS_MAX = 8
 
 
 class Move:
-    """One move under way, as others may see it."""
+    """One move in progress."""
 
     def __init__(self, relocation: Relocation) -> None:
         self.relocation = relocation
         self.task: asyncio.Task[None] | None = None
         self.reading = False
-        """Whether a failure now would be the source's."""
+        """Whether a failure now is one of the source directory."""
 
     @property
     def target_path(self) -> str:
-        """The directory it goes to."""
+        """The directory that the log is moved to."""
         return self.relocation.target.path
 
     @property
     def lag(self) -> int:
-        """Offsets that are still to be copied."""
+        """How many offsets are still to be copied."""
         return self.relocation.lag
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that are copied."""
+        """How many bytes are copied."""
         return self.relocation.size_bytes
 
 
@@ -72,7 +72,7 @@ class Relocations:
         stop_compaction: Callable[[TopicPartition], Awaitable[None]],
         on_failure: Callable[[str, StorageError], None],
     ) -> None:
-        """Keep moves within a throttle; `on_failure` is called with the directory that failed."""
+        """Limit moves by `throttle`; `on_failure` is called with the directory that failed."""
         self.in_progress: dict[TopicPartition, Move] = {}
         self._logs = logs
         self._executor = executor
@@ -84,7 +84,7 @@ class Relocations:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, partition: Partition, path: str) -> None:
-        """Move a partition's log to another directory; ends a move of it to elsewhere."""
+        """Move a partition's log to another directory; cancels a move to a different one."""
         key = partition.topic_partition
         current = self.in_progress.get(key)
         if current is not None and current.target_path == path:
@@ -101,18 +101,18 @@ class Relocations:
         task.add_done_callback(self._tasks.discard)
 
     def cancel(self, key: TopicPartition) -> None:
-        """Give up the move of a partition, if there is one."""
+        """Cancel the move of a partition, if there is one."""
         move = self.in_progress.pop(key, None)
         if move is not None and move.task is not None:
             move.task.cancel()
 
     def cancel_to(self, path: str) -> None:
-        """Give up the moves into a directory that failed."""
+        """Cancel the moves to a directory that failed."""
         for key in [key for key, move in self.in_progress.items() if move.target_path == path]:
             self.cancel(key)
 
     async def stop(self) -> None:
-        """Give up all moves and wait until nothing of them runs."""
+        """Cancel all moves and wait for them to end."""
         for key in list(self.in_progress):
             self.cancel(key)
         while self._tasks:
@@ -178,7 +178,7 @@ class Relocations:
                 return
 
     async def _keep_to_limit(self, size: int) -> None:
-        """Rest until all moves together are as slow as they should be."""
+        """Sleep until all moves together are within the limit."""
         throttle, clock_ms = self._throttle, self._clock_ms
         throttle.record(size, clock_ms())
         wait_ms = throttle.wait_ms(clock_ms())

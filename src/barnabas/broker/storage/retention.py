@@ -1,8 +1,8 @@
-"""Removal of segments that the topics no longer want, in steps between which others are served.
+"""Retention: deletes expired segments, in steps that do not block the loop.
 
-The log start goes up first and is checkpointed, with a recovery point that covers what goes; then
-the segments leave the log and their files are renamed; then, when no reader can want them any
-more, they are unlinked. A log that is being compacted is left to the next turn.
+First the log start offset is raised and checkpointed, with a recovery point that covers what is
+deleted; then the segments are removed from the log and their files renamed; then, when no reader
+can need them, they are unlinked. A log that is being compacted is skipped until the next check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLUSH_WAIT_S_MAX = 30.0
 
 
 class Retention:
-    """Looks over the logs of a broker, one turn at a time."""
+    """Checks the logs of a broker, one run at a time."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Retention:
         self._running = False
 
     async def turn(self) -> None:
-        """Remove what has expired by now; does nothing while the last turn is not over."""
+        """Delete what has expired by now; does nothing while a run is in progress."""
         if self._running:
             return
         self._running = True
@@ -67,7 +67,7 @@ class Retention:
             self._running = False
 
     async def _find(self) -> list[tuple[Partition, PartitionLog, int]]:
-        """Raise the log starts, and return the logs with segments that may go once it is safe."""
+        """Raise log start offsets; return the logs with segments to delete once that is durable."""
         expired: list[tuple[Partition, PartitionLog, int]] = []
         to_flush = False
         for number, partition in enumerate(list(self._partitions.values())):
@@ -105,8 +105,8 @@ class Retention:
     async def _remove(self, partition: Partition, log: PartitionLog, offset: int) -> None:
         count = 0
         while not log.compacting and self._is_hosted(partition, log):
-            # Names change between two turns of the loop, so that the log cannot be deleted, and
-            # made again, in the middle.
+            # Files are renamed without yielding to the loop, so that the log cannot be deleted and
+            # recreated in between.
             before = len(log.segments)
             paths = log.remove_before(offset, SEGMENTS_AT_ONCE)
             if not paths:
