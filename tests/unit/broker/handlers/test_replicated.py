@@ -29,7 +29,7 @@ from barnabas.admin.reassignments import (
 )
 from barnabas.admin.topics import NewTopic, create_topics, describe_topics
 from barnabas.broker.following.preferred_replica import RACK_AWARE
-from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.metadata import PartitionView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition as Key
@@ -76,10 +76,10 @@ def create(cluster: Cluster, *replicas: int) -> str:
 
 
 def view(cluster: Cluster, topic: str) -> PartitionView:
-    """Return what a broker knows of a new topic; only the controller's knows it at once."""
+    """Return what the controller's broker knows of a topic; others learn of changes later."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
-        [found] = ask(cluster, lambda client: describe_topics(client, [topic]))
+        [found] = ask(cluster, lambda client: describe_topics(client, [topic], to=CONTROLLER))
         if 0 in found.partitions:
             partition: PartitionView = found.partitions[0]
             return partition
@@ -123,7 +123,7 @@ def test_any_replica_answers_a_debugging_consumer(cluster: Cluster) -> None:
     """In every version, up to its watermark; others are sent to the leader before v11."""
     topic = create(cluster, 0, 1)
     view(cluster, topic)
-    [described] = ask(cluster, lambda client: describe_topics(client, [topic]))
+    [described] = ask(cluster, lambda client: describe_topics(client, [topic], to=CONTROLLER))
     with wire(cluster, 0) as leader, wire(cluster, 1) as follower:
         assert produce(leader, topic, batch_of(["a", "b"]), acks=-1).error_code == 0
         until(lambda: len(values_of(fetch(follower, topic))) == 2)
@@ -215,7 +215,7 @@ def _produce(topic: str) -> Any:
 
 def test_a_reader_of_an_older_epoch_hears_of_the_new_leader(cluster: Cluster) -> None:
     topic = create(cluster, 1, 2)
-    [described] = ask(cluster, lambda client: describe_topics(client, [topic]))
+    [described] = ask(cluster, lambda client: describe_topics(client, [topic], to=CONTROLLER))
     move = {Key(topic, 0): [2, 1]}
     ask(cluster, lambda client: alter_partition_reassignments(client, move))
     until(lambda: view(cluster, topic).replicas == (2, 1))
