@@ -59,7 +59,7 @@ COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
 NOTICEABLE_S = 0.05
 """Two starts that differ by less say nothing of a rate."""
 
-CHECKED = re.compile(r"was not closed cleanly: checked \d+ logs in ([\d.]+) s")
+CHECKED = re.compile(r"was not closed cleanly: recovered \d+ logs in ([\d.]+) s")
 WALKED = re.compile(r"recovered up to offset \d+: .*? (\d+) bytes checked")
 
 RECOVERED = "recovery"

@@ -107,7 +107,7 @@ def test_a_mirror_on_spark_is_killed_and_stopped_and_goes_on(
         until_written(target, "on-spark-a", before + 1, process)
     finally:
         process.end()
-    assert "topic on-spark-a has 3 partitions now" in process.text()
+    assert "topic on-spark-a: increased to 3 partitions" in process.text()
     standalone.until_idle()  # tasks that outlive their driver for a moment write, too
     # The next two run in one process, and are stopped as they write: by Ctrl-C, which reaches all
     # processes of a terminal's group, and by whoever stops a service with all that belongs to it.

@@ -384,7 +384,7 @@ def test_a_session_can_be_told_of_the_source_by_hand(
     [
         ({"subscribe": "no-such-topic"}, "topic no-such-topic does not exist"),
         ({"subscribed": "t"}, "subscribed: no such option; did you mean subscribe?"),
-        ({}, "exactly one of subscribe, subscribePattern, assign must be given: none is given"),
+        ({}, "exactly one of subscribe, subscribePattern, assign must be set: none is set"),
         ({"subscribe": "t", "kafka.group.idd": "x"}, "group.idd: no such option"),
     ],
 )
