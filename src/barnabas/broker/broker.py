@@ -112,7 +112,7 @@ class Broker:
         self.topics = parts.topics
         self.tree_offsets = parts.tree_offsets
         self.replication_quotas = parts.replication_quotas
-        self.isr_keeper = parts.isr_keeper
+        self.isr_proposals = parts.isr_proposals
         self.groups = parts.groups
         self.transactions = parts.transactions
         self.marker_writer = parts.marker_writer

@@ -11,9 +11,9 @@ from typing import Any
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
-from barnabas.broker.following.isr_keeper import IsrKeeper
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.isr_proposals import IsrProposals
 from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
@@ -33,7 +33,7 @@ class Housekeeping:
         partitions: HostedPartitions,
         logs: Logs,
         retention: Retention,
-        isr_keeper: IsrKeeper,
+        isr_proposals: IsrProposals,
         controller: ControllerHost,
         groups: GroupHost,
         transactions: TransactionHost,
@@ -44,7 +44,7 @@ class Housekeeping:
         self._partitions = partitions
         self._logs = logs
         self._retention = retention
-        self._isr_keeper = isr_keeper
+        self._isr_proposals = isr_proposals
         self._controller = controller
         self._groups = groups
         self._transactions = transactions
@@ -85,7 +85,7 @@ class Housekeeping:
         self._every(
             "in-sync replicas",
             max(options.replica_lag_time_max_ms // 2, 1),
-            self._isr_keeper.shrink,
+            self._isr_proposals.shrink,
         )
         if options.auto_leader_rebalance_enable:
             self._every(

@@ -186,7 +186,7 @@ class Lifecycle:
         self._running = False
         parts.session_renewal.stop()
         await parts.address_changes.stop()
-        await parts.isr_keeper.stop()
+        await parts.isr_proposals.stop()
         await parts.fetchers.stop()
         await parts.controller.retire()
         parts.control.learned.end()  # requests must not wait for decisions that will not be made
@@ -236,7 +236,7 @@ class Lifecycle:
         parts.silence.stop()
         parts.session_renewal.stop()
         await parts.address_changes.stop()
-        await parts.isr_keeper.stop()
+        await parts.isr_proposals.stop()
         await parts.fetchers.stop()
         await parts.controller.stop()
         parts.peers.close()

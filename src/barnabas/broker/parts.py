@@ -24,15 +24,10 @@ from barnabas.broker.cluster.topics import Topics
 from barnabas.broker.cluster.tree_offsets import TreeOffsets
 from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.groups import GroupHost
-from barnabas.broker.coordinators.markers import MarkerWriter
+from barnabas.broker.coordinators.marker_sender import MarkerSender
+from barnabas.broker.coordinators.marker_writer import MarkerWriter
 from barnabas.broker.coordinators.producer_ids import ProducerIds
-from barnabas.broker.coordinators.remote_markers import MarkerSender
 from barnabas.broker.coordinators.transactions import TransactionHost
-from barnabas.broker.following.fetcher import FetcherContext
-from barnabas.broker.following.fetchers import Fetchers
-from barnabas.broker.following.isr_keeper import IsrKeeper
-from barnabas.broker.following.replicas import Replicas
-from barnabas.broker.following.replication_quotas import ReplicationQuotas
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
@@ -41,6 +36,11 @@ from barnabas.broker.network.router import Router
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.fetcher import FetcherContext
+from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_proposals import IsrProposals
+from barnabas.broker.replication.replicas import Replicas
+from barnabas.broker.replication.replication_quotas import ReplicationQuotas
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.forks import Forks
 from barnabas.broker.storage.log_failures import LogFailures
@@ -85,7 +85,7 @@ class Parts:
     replication_quotas: ReplicationQuotas
     fetchers: Fetchers
     replicas: Replicas
-    isr_keeper: IsrKeeper
+    isr_proposals: IsrProposals
     # coordinators
     groups: GroupHost
     marker_writer: MarkerWriter
@@ -235,7 +235,7 @@ def build_parts(
         broker_id, tree, cluster, configs, config_store, control, silence, now_ms, random_bytes
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
-    isr_keeper = IsrKeeper(
+    isr_proposals = IsrProposals(
         broker_id,
         broker_epoch,
         partitions,
@@ -312,7 +312,7 @@ def build_parts(
         replication_quotas=replication_quotas,
         fetchers=fetchers,
         replicas=replicas,
-        isr_keeper=isr_keeper,
+        isr_proposals=isr_proposals,
         groups=groups,
         marker_writer=marker_writer,
         transactions=transactions,
@@ -326,7 +326,7 @@ def build_parts(
             partitions,
             logs,
             retention,
-            isr_keeper,
+            isr_proposals,
             controller,
             groups,
             transactions,

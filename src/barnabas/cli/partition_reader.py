@@ -18,7 +18,7 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.core import ConsumerCore
-from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.partition_fetch_state import PartitionFetch
 from barnabas.consumer.reset import EARLIEST, LATEST, ResetPolicy
 from barnabas.consumer.subscription import Subscription
 from barnabas.errors import LogTruncationError, OffsetOutOfRangeError

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
-from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.partition_fetch_state import PartitionFetch
 from barnabas.consumer.position_events import (
     LogTruncated,
     NoCommittedOffset,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from barnabas.client.metadata import ClientMetadata
 from barnabas.consumer.fetch_session import FetchSession
-from barnabas.consumer.partition_fetch import BlockedBy, PartitionFetch
+from barnabas.consumer.partition_fetch_state import BlockedBy, PartitionFetch
 from barnabas.consumer.subscription import Assigned
 from barnabas.model.ids import TopicPartition
 

@@ -26,7 +26,7 @@ from barnabas.consumer.fetch_session import (
     fetch_topics,
     forgotten_topics,
 )
-from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.partition_fetch_state import PartitionFetch
 from barnabas.consumer.position_events import OffsetOutOfRange, PartitionFailed, PositionEvent
 from barnabas.consumer.positions import Positions
 from barnabas.consumer.session_closer import SessionCloser
@@ -37,8 +37,8 @@ from barnabas.model.errors import BarnabasError, CorruptRecordError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.model.isolation import IsolationLevel
 from barnabas.model.request_errors import request_error
+from barnabas.records.bounded_decompression import unpack_chunks
 from barnabas.records.bounds import Bounds
-from barnabas.records.chunks import unpack_chunks
 from barnabas.records.conversion import to_batches
 from barnabas.wire.messages.fetch import (
     FetchRequest,

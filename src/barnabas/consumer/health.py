@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.partition_fetch_state import PartitionFetch
 
 if TYPE_CHECKING:
     from barnabas.consumer.core import ConsumerCore

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from barnabas.client.retry import Backoff, Verdict, verdict
 from barnabas.consumer.offsets import EpochEnd, FoundOffset, Lookups
-from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.partition_fetch_state import PartitionFetch
 from barnabas.consumer.position_events import (
     LogTruncated,
     NoCommittedOffset,

@@ -12,13 +12,13 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from barnabas.controller.balance import Balance
+from barnabas.controller.broker_registrations import BrokerRegistrations
 from barnabas.controller.catalogue import Catalogue
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_without
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.isr_changes import Granted, IsrChanges, Wish
 from barnabas.controller.knowledge import Knowledge, Replica
-from barnabas.controller.lives import Lives
 from barnabas.controller.notices import Notices
 from barnabas.controller.outbox import Letter, Outbox
 from barnabas.controller.partitions import Partitions
@@ -64,7 +64,7 @@ class Term:
         self._tree = tree
         self._watches = watches = Watches(post)
         guarded = GuardedTree(tree, epoch_version)
-        self._lives = Lives(guarded)
+        self._registrations = BrokerRegistrations(guarded)
         self._roster = Roster(tree, watches.on(self.brokers_changed))
         self._catalogue = Catalogue(guarded, new_topic_id, watches.on_child(self.topic_changed))
         self._failed_disks = Notices(
@@ -112,7 +112,7 @@ class Term:
         knowledge = self.knowledge
         await self._failed_disks.clear()
         await self._changed_isrs.clear()
-        known_lives = await self._lives.known()
+        known_lives = await self._registrations.known()
         knowledge.brokers = await self._roster.read()
         names = await self._tree.children(nodes.TOPICS, self._watches.on(self.topics_changed))
         await self._learn(names)
@@ -133,7 +133,7 @@ class Term:
             if knowledge.serves(broker, key) and not knowledge.goes(key.topic)
         )
         await self._partitions.account_for_lives(known_lives)
-        await self._lives.deal_with(knowledge.brokers)
+        await self._registrations.deal_with(knowledge.brokers)
         await self._partitions.elect_missing()
         await self.deletions_changed()
         await self.reassignment.resume()
@@ -174,7 +174,7 @@ class Term:
         elif moved:
             self.outbox.tell(knowledge.brokers)
         if gone or come:
-            await self._lives.deal_with(knowledge.brokers)
+            await self._registrations.deal_with(knowledge.brokers)
 
     async def _brokers_gone(self, gone: Iterable[int]) -> None:
         knowledge = self.knowledge

@@ -34,9 +34,9 @@ from barnabas.kernels.contract import (
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError
 from barnabas.records.batch import read_batch
+from barnabas.records.bounded_decompression import read_chunks
 from barnabas.records.bounds import Bounds, whole_too_large
 from barnabas.records.builder import build_batch, recompress
-from barnabas.records.chunks import read_chunks
 from barnabas.records.compression import Codec, TooLargeError
 from barnabas.records.legacy import up_convert
 

@@ -18,9 +18,9 @@ from barnabas.kernels import (
     records_to_columns,
 )
 from barnabas.records.batch import BatchHeader, read_headers
+from barnabas.records.bounded_decompression import read_chunks
 from barnabas.records.bounds import WHOLE, Bounds
 from barnabas.records.builder import finish
-from barnabas.records.chunks import read_chunks
 from barnabas.records.compression import Codec
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from barnabas.kernels import (
     validate_records,
 )
 from barnabas.kernels.batch_header import MAGIC_AT, BatchHeader, Codec
+from barnabas.records.bounded_decompression import unpack_chunks
 from barnabas.records.bounds import READING, Bounds
-from barnabas.records.chunks import unpack_chunks
 from barnabas.records.compression import DEFAULT_LIMIT, decompress
 
 __all__ = [

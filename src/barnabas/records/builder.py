@@ -24,8 +24,8 @@ from barnabas.kernels import (
 )
 from barnabas.kernels.batch_header import ATTRIBUTES_AT, LENGTH_AT, PREFIX_SIZE, SIZE_MAX
 from barnabas.records.batch import BatchHeader
+from barnabas.records.bounded_decompression import Chunk, unpack_chunks
 from barnabas.records.bounds import READING, Bounds
-from barnabas.records.chunks import Chunk, unpack_chunks
 from barnabas.records.compression import Codec, TooLargeError, compress
 from barnabas.records.packing import Packing
 

@@ -27,9 +27,9 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_EPOCH, NO_LEADER, TopicPartition, Uuid
 from barnabas.model.isolation import READ_COMMITTED
-from barnabas.replication.follower import Follower
-from barnabas.replication.in_sync import InSync, Proposal
-from barnabas.replication.neighbours import ALONE, Neighbours
+from barnabas.replication.follower_progress import Follower
+from barnabas.replication.isr_state import IsrState, Proposal
+from barnabas.replication.leader_context import ALONE, LeaderContext
 from barnabas.replication.role import Role
 
 OFFSET_BYTES = 8
@@ -47,8 +47,8 @@ class Partition:
         "_flush_owed",
         "_followers",
         "_in_sync",
+        "_leader_context",
         "_muted",
-        "_neighbours",
         "_unconfirmed",
         "_watermark",
         "adding",
@@ -67,7 +67,7 @@ class Partition:
         topic_id: Uuid,
         log: PartitionLog,
         broker_id: int,
-        neighbours: Neighbours = ALONE,
+        leader_context: LeaderContext = ALONE,
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -82,8 +82,8 @@ class Partition:
         self._muted = False
         self._unconfirmed = False
         self._broker_id = broker_id
-        self._neighbours = neighbours
-        self._in_sync = InSync()
+        self._leader_context = leader_context
+        self._in_sync = IsrState()
         self._followers: dict[int, Follower] = {}
         self._epoch_start = 0
         self._flush_owed = False
@@ -152,7 +152,7 @@ class Partition:
 
     def _keep_followers(self, new_epoch: bool) -> None:
         known, self._followers = self._followers, {}
-        now_ms = self._neighbours.clock_ms()
+        now_ms = self._leader_context.clock_ms()
         for replica in self.replicas:
             if replica == self._broker_id:
                 continue
@@ -180,7 +180,7 @@ class Partition:
         self._muted = False
         self._show_leader()
         # Followers were rejected for a while, and get the full lag time to fetch again.
-        now_ms = self._neighbours.clock_ms()
+        now_ms = self._leader_context.clock_ms()
         for follower in self._followers.values():
             if follower.broker_id in self._in_sync.committed:
                 follower.caught_up_ms = now_ms
@@ -296,15 +296,15 @@ class Partition:
 
     def _safe_with_followers(self, end: int) -> int:
         """Return the lowest offset that all counted followers have reached."""
-        neighbours = self._neighbours
-        now_ms, lag_ms_max = neighbours.clock_ms(), neighbours.lag_ms_max()
+        leader_context = self._leader_context
+        now_ms, lag_ms_max = leader_context.clock_ms(), leader_context.lag_ms_max()
         safe = end
         for follower in self._followers.values():
             if follower.end_offset < safe and (
                 follower.broker_id in self._in_sync.maximal
                 or (
                     follower.is_caught_up(end, now_ms, lag_ms_max)
-                    and neighbours.is_alive(follower.broker_id)
+                    and leader_context.is_alive(follower.broker_id)
                 )
             ):
                 safe = follower.end_offset
@@ -329,7 +329,7 @@ class Partition:
                 f"broker {broker_id} has restarted since it sent this fetch of "
                 f"{self.topic_partition}",
             )
-        now_ms = self._neighbours.clock_ms()
+        now_ms = self._leader_context.clock_ms()
         follower.fetched(offset, log_start_offset, broker_epoch, self.log.log_end_offset, now_ms)
         return self.advance_high_watermark()
 
@@ -339,7 +339,7 @@ class Partition:
         starts = [
             follower.log_start_offset
             for follower in self._followers.values()
-            if self._neighbours.is_alive(follower.broker_id)
+            if self._leader_context.is_alive(follower.broker_id)
         ]
         return min([self.log.log_start_offset, *starts])
 
@@ -356,7 +356,7 @@ class Partition:
             or not self._in_sync.settled
             or broker_id in self._in_sync.maximal
             or follower.end_offset < max(self.log.high_watermark, self._epoch_start)
-            or not self._neighbours.is_alive(broker_id)
+            or not self._leader_context.is_alive(broker_id)
         ):
             return None
         return self._propose((*self._in_sync.committed, broker_id))
@@ -366,7 +366,7 @@ class Partition:
         if not self.is_leader or not self._in_sync.settled:
             return None
         end = self.log.log_end_offset
-        now_ms, lag_ms_max = self._neighbours.clock_ms(), self._neighbours.lag_ms_max()
+        now_ms, lag_ms_max = self._leader_context.clock_ms(), self._leader_context.lag_ms_max()
         lagging = {
             follower.broker_id
             for follower in self._followers.values()

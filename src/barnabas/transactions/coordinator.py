@@ -33,11 +33,11 @@ from barnabas.transactions.answers import (
     not_in_transaction,
 )
 from barnabas.transactions.enlisting import partitions_of, result_of
-from barnabas.transactions.entry import Progress
-from barnabas.transactions.ledger import RETRY_BACKOFF_MS, Ledger, together
 from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
 from barnabas.transactions.rules import Verdict
 from barnabas.transactions.transaction import NO_PRODUCER_ID, Producer, Transaction
+from barnabas.transactions.transactional_id import Progress
+from barnabas.transactions.transactional_ids import RETRY_BACKOFF_MS, TransactionalIds, together
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -67,20 +67,20 @@ class TransactionCoordinator:
 
     def __init__(self, options: TransactionsOptions, coordinator_epoch: int) -> None:
         self._options = options
-        self._ledger = Ledger(coordinator_epoch)
+        self._ids = TransactionalIds(coordinator_epoch)
         self._phase = _Phase.LOADING
 
     @property
     def coordinator_epoch(self) -> int:
         """The leader epoch of the partition, under which markers are sent."""
-        return self._ledger.coordinator_epoch
+        return self._ids.coordinator_epoch
 
     # Life
 
     def replay(self, record: StateRecord) -> None:
         """Replay one record of the partition, while loading."""
         assert self._phase is _Phase.LOADING
-        self._ledger.replay(record)
+        self._ids.replay(record)
 
     def loaded(self, now_ms: int) -> list[TransactionOutcome]:
         """Begin to serve; transactions decided earlier are completed.
@@ -90,19 +90,19 @@ class TransactionCoordinator:
         """
         assert self._phase is _Phase.LOADING
         self._phase = _Phase.ACTIVE
-        decided = [entry for entry in self._ledger.entries.values() if entry.is_finishing]
+        decided = [entry for entry in self._ids.entries.values() if entry.is_finishing]
         for entry in decided:
             entry.await_all()
-        return [self._ledger.finish(entry, now_ms) for entry in decided]
+        return [self._ids.finish(entry, now_ms) for entry in decided]
 
     def unload(self) -> TransactionOutcome:
         """Stop serving: another broker leads the partition now.
 
         Outcomes that wait for their append are undone (with NOT_LEADER_OR_FOLLOWER) as usual.
         """
-        timers = [TimerChange(transactional_id, None) for transactional_id in self._ledger.entries]
+        timers = [TimerChange(transactional_id, None) for transactional_id in self._ids.entries]
         self._phase = _Phase.UNLOADED
-        self._ledger.entries.clear()
+        self._ids.entries.clear()
         return TransactionOutcome(timers=timers)
 
     @property
@@ -116,13 +116,13 @@ class TransactionCoordinator:
 
     def transactions(self) -> Iterator[tuple[str, Transaction]]:
         """Yield every transactional id and its committed state."""
-        for transactional_id, entry in self._ledger.entries.items():
+        for transactional_id, entry in self._ids.entries.items():
             if entry.current is not None:
                 yield transactional_id, entry.current
 
     def get(self, transactional_id: str) -> Transaction | None:
         """Return the committed state of a transactional id."""
-        entry = self._ledger.entries.get(transactional_id)
+        entry = self._ids.entries.get(transactional_id)
         return entry.current if entry is not None else None
 
     # Requests
@@ -252,27 +252,27 @@ class TransactionCoordinator:
         `errors` may cover some of the request's partitions (those of one leader), NONE for written
         markers and for partitions that no longer exist.
         """
-        entry = self._ledger.entries.get(marker.transactional_id)
+        entry = self._ids.entries.get(marker.transactional_id)
         progress = entry.reported(marker, errors) if entry is not None else Progress.NOTHING
         if entry is None or progress is Progress.NOTHING:
             return TransactionOutcome()
         if progress is Progress.DONE:
-            return self._ledger.finish(entry, now_ms)
+            return self._ids.finish(entry, now_ms)
         again_ms = None if progress is Progress.FENCED else now_ms + RETRY_BACKOFF_MS
         return TransactionOutcome(timers=[TimerChange(entry.transactional_id, again_ms)])
 
     def on_timer(self, key: Hashable, now_ms: int) -> TransactionOutcome:
         """Retry what failed when completing the transaction that the timer is named after."""
         assert isinstance(key, str)
-        entry = self._ledger.entries.get(key)
-        return TransactionOutcome() if entry is None else self._ledger.finish(entry, now_ms)
+        entry = self._ids.entries.get(key)
+        return TransactionOutcome() if entry is None else self._ids.finish(entry, now_ms)
 
     # Time
 
     def abort_timed_out(self, now_ms: int) -> list[TransactionOutcome]:
         """Abort the transactions that have timed out."""
         return [
-            self._ledger.write(transactional_id, target)
+            self._ids.write(transactional_id, target)
             for transactional_id, current in self._settled()
             if (target := rules.time_out(current, now_ms)) is not None
         ]
@@ -281,7 +281,7 @@ class TransactionCoordinator:
         """Remove the transactional ids that have expired."""
         expiration_ms = self._options.transactional_id_expiration_ms
         deaths = [
-            self._ledger.write(transactional_id, target)
+            self._ids.write(transactional_id, target)
             for transactional_id, current in self._settled()
             if (target := rules.expire(current, expiration_ms, now_ms)) is not None
         ]
@@ -292,7 +292,7 @@ class TransactionCoordinator:
 
     def _settled(self) -> list[tuple[str, Transaction]]:
         """Return the ids without a pending write, while this machine is active."""
-        return self._ledger.settled() if self.unavailable is ErrorCode.NONE else []
+        return self._ids.settled() if self.unavailable is ErrorCode.NONE else []
 
     # Answers
 
@@ -305,7 +305,7 @@ class TransactionCoordinator:
     ) -> TransactionOutcome:
         """Decide on a request, and answer it now or when its state change is committed."""
         nobody = Producer(NO_PRODUCER_ID, NO_EPOCH)
-        entry = self._ledger.entries.get(transactional_id or "")
+        entry = self._ids.entries.get(transactional_id or "")
         code = self.unavailable
         if code is ErrorCode.NONE and not transactional_id:
             code = ErrorCode.INVALID_REQUEST
@@ -328,7 +328,7 @@ class TransactionCoordinator:
         def refuse(error: ErrorCode) -> list[Reply]:
             return [Reply(token, respond(append_failed(error), nobody))]
 
-        return self._ledger.write(transactional_id, verdict.target, replies, refuse)
+        return self._ids.write(transactional_id, verdict.target, replies, refuse)
 
     def _verified(
         self, transaction: AddPartitionsToTxnTransaction, producer: Producer, version: int

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from barnabas.consumer.fetch_buffer import CompletedFetch, FetchBuffer
-from barnabas.consumer.partition_fetch import PartitionFetch
+from barnabas.consumer.partition_fetch_state import PartitionFetch
 from barnabas.consumer.position_events import (
     LogTruncated,
     NoCommittedOffset,

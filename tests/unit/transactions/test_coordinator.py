@@ -11,10 +11,10 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.transactions.coordinator import EXPIRED_TOGETHER, TransactionCoordinator
 from barnabas.transactions.enlisting import add_partitions_response
-from barnabas.transactions.ledger import RETRY_BACKOFF_MS
 from barnabas.transactions.records import encode_record
 from barnabas.transactions.state import State
 from barnabas.transactions.transaction import LAST_EPOCH, Producer, Transaction
+from barnabas.transactions.transactional_ids import RETRY_BACKOFF_MS
 from barnabas.wire.codec import decode, encode
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,

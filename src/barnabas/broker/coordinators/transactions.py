@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.host import CoordinatorHost, Shard
-from barnabas.broker.coordinators.markers import Ending
-from barnabas.broker.coordinators.remote_markers import MarkerSender
+from barnabas.broker.coordinators.marker_sender import MarkerSender
+from barnabas.broker.coordinators.marker_writer import Ending
 from barnabas.metadata.partition_for import partition_for
 from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode

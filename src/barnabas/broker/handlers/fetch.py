@@ -13,10 +13,10 @@ import logging
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from barnabas.broker.following.preferred_replica import RACK_AWARE, preferred_replica
-from barnabas.broker.following.replication_quotas import leads_throttled
 from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.fetch_sessions import LOOK_MS, Fetching, FetchItem
+from barnabas.broker.replication.preferred_replica import RACK_AWARE, preferred_replica
+from barnabas.broker.replication.replication_quotas import leads_throttled
 from barnabas.broker.storage.down_conversion import read_converted
 from barnabas.log.consumer_read import read_for_consumer
 from barnabas.log.transaction_index import AbortedTransaction as Aborted
@@ -29,7 +29,7 @@ from barnabas.model.errors import (
 )
 from barnabas.model.ids import NO_LEADER, TopicPartition, Uuid
 from barnabas.model.isolation import READ_COMMITTED
-from barnabas.replication.follower import Follower
+from barnabas.replication.follower_progress import Follower
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
@@ -174,7 +174,7 @@ class _Fetch(DelayedOperation):
             if rose:
                 broker.partitions.watermark_rose(partition)
             broker.partitions.deletion_purgatory.check(partition.topic_partition)
-            broker.isr_keeper.expand(partition, self._follower)
+            broker.isr_proposals.expand(partition, self._follower)
 
     def try_complete(self) -> bool:
         """Return whether a response would contain enough bytes, or an error."""

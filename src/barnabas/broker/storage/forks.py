@@ -18,7 +18,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinators.markers import Done, Ending
+from barnabas.broker.coordinators.marker_writer import Done, Ending
 from barnabas.broker.loop import offload
 from barnabas.log.fork import Fork
 from barnabas.model.error_codes import ErrorCode

@@ -22,8 +22,8 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.replay import marker_of
 from barnabas.log.transactions_seen import TransactionsSeen
 from barnabas.log.validation import stored_bounds
+from barnabas.records.bounded_decompression import read_chunks
 from barnabas.records.bounds import Bounds
-from barnabas.records.chunks import read_chunks
 
 
 def fill_map(

@@ -29,7 +29,7 @@ from barnabas.log.replay import marker_of
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions_seen import TransactionsSeen
 from barnabas.log.validation import stored_bounds
-from barnabas.records.chunks import read_chunks
+from barnabas.records.bounded_decompression import read_chunks
 from barnabas.records.compression import compress
 from barnabas.records.packing import Packing
 

@@ -20,7 +20,7 @@ from barnabas.kernels import (
 )
 from barnabas.kernels.batch_header import APPEND_TIME_BIT, MAGIC_AT, MESSAGE_ATTRIBUTES_AT
 from barnabas.model.errors import BarnabasError, CorruptRecordError
-from barnabas.records.chunks import unpack_chunks
+from barnabas.records.bounded_decompression import unpack_chunks
 from barnabas.records.control import read_marker
 from barnabas.records.conversion import to_batches
 from barnabas.spark.logfiles.files import Piece, segments_in

@@ -23,7 +23,7 @@ from tests.unit.log.conftest import FaultyFiles
 from barnabas.broker.broker import Broker
 from barnabas.broker.coordinators import host as coordinator_host
 from barnabas.broker.coordinators.host import GRACE_MS_MAX, LATE_MS
-from barnabas.broker.coordinators.markers import Ending
+from barnabas.broker.coordinators.marker_writer import Ending
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition

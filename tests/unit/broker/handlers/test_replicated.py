@@ -28,7 +28,7 @@ from barnabas.admin.reassignments import (
     list_partition_reassignments,
 )
 from barnabas.admin.topics import NewTopic, create_topics, describe_topics
-from barnabas.broker.following.preferred_replica import RACK_AWARE
+from barnabas.broker.replication.preferred_replica import RACK_AWARE
 from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.metadata import PartitionView
 from barnabas.model.error_codes import ErrorCode

@@ -16,15 +16,22 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import iterate
 from barnabas.records.builder import build_batch
-from barnabas.replication.neighbours import Neighbours
+from barnabas.replication.follower_fetch import (
+    LOOK_MS,
+    NOT_HEARD_YET,
+    Action,
+    FollowerFetch,
+    Step,
+    Wanted,
+)
+from barnabas.replication.leader_context import LeaderContext
 from barnabas.replication.partition import Partition
-from barnabas.replication.pull import LOOK_MS, NOT_HEARD_YET, Action, Pull, Step, Wanted
 from barnabas.replication.role import Role
 from barnabas.wire.messages.fetch import EpochEndOffset, PartitionData
 
 NOW = 1_700_000_000_000
 KEY = TopicPartition("t", 0)
-NEIGHBOURS = Neighbours(lambda: 0, lambda _: True, lambda: 30_000)
+NEIGHBOURS = LeaderContext(lambda: 0, lambda _: True, lambda: 30_000)
 BACKOFF_MS = 1000
 
 Make = Callable[[int], Partition]
@@ -58,12 +65,12 @@ def values(partition: Partition) -> list[bytes | None]:
     return found
 
 
-def wanted_of(pull: Pull, now_ms: int) -> list[Wanted]:
+def wanted_of(pull: FollowerFetch, now_ms: int) -> list[Wanted]:
     """Return what has changed of what the follower wants."""
     return [wanted for wanted in pull.news(now_ms).values() if wanted is not None]
 
 
-def serve(leader: Partition, follower: Partition, pull: Pull) -> Step:
+def serve(leader: Partition, follower: Partition, pull: FollowerFetch) -> Step:
     """One fetch of a follower from its leader, as the broker's handler answers it."""
     (wanted,) = wanted_of(pull, 0)
     log = leader.log
@@ -87,7 +94,7 @@ def serve(leader: Partition, follower: Partition, pull: Pull) -> Step:
 
 def follow(leader: Partition, follower: Partition, rounds: int = 10) -> None:
     """Let a follower catch up, cutting its log where its leader says so."""
-    pull = Pull(BACKOFF_MS)
+    pull = FollowerFetch(BACKOFF_MS)
     step = pull.follow(follower)
     for _ in range(rounds):
         if step.action is Action.TRUNCATE:
@@ -137,14 +144,14 @@ def test_a_restarted_follower_keeps_what_was_promised(make: Make) -> None:
     lead(a, b, 0, (0, 1))
     append(a, b"m1")
     append(a, b"m2")
-    pull = Pull(BACKOFF_MS)
+    pull = FollowerFetch(BACKOFF_MS)
     pull.follow(b)
     serve(a, b, pull)
     (wanted,) = wanted_of(pull, 0)
     a.follower_fetched(1, 1, wanted.offset, 0)
     assert a.log.high_watermark == 2
     assert b.log.high_watermark == 0, "it has not heard of it"
-    assert Pull(BACKOFF_MS).follow(b).action is Action.NOTHING
+    assert FollowerFetch(BACKOFF_MS).follow(b).action is Action.NOTHING
     lead(b, a, 1, (1,))
     assert values(b) == [b"m1", b"m2"]
 
@@ -209,7 +216,7 @@ def test_a_follower_that_is_behind_the_leaders_log(make: Make) -> None:
 def test_errors(make: Make) -> None:
     leader, follower = make(0), make(1)
     lead(leader, follower, 0, (0, 1))
-    pull = Pull(BACKOFF_MS)
+    pull = FollowerFetch(BACKOFF_MS)
     pull.follow(follower)
     wanted_of(pull, 0)
     broken = PartitionData(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
@@ -230,7 +237,7 @@ def test_a_leader_that_has_not_heard_of_its_role_is_asked_again_soon(
     """A fail-over must not wait for the pause that a broken leader is given."""
     leader, follower = make(0), make(1)
     lead(leader, follower, 0, (0, 1))
-    pull = Pull(BACKOFF_MS)
+    pull = FollowerFetch(BACKOFF_MS)
     pull.follow(follower)
     now_ms, pauses = 0, []
     for _ in range(9):
@@ -260,7 +267,7 @@ def test_answers_of_older_times_change_nothing(make: Make) -> None:
     leader, follower = make(0), make(1)
     lead(leader, follower, 0, (0, 1))
     append(leader, b"a")
-    pull = Pull(BACKOFF_MS)
+    pull = FollowerFetch(BACKOFF_MS)
     pull.follow(follower)
     wanted_of(pull, 0)
     piece = leader.log.read(0, 1 << 20)
@@ -315,7 +322,7 @@ def test_what_is_at_rest_is_not_looked_at(make: Make) -> None:
     leader, follower = make(0), make(1)
     lead(leader, follower, 0, (0, 1))
     append(leader, b"a")
-    pull = Pull(BACKOFF_MS)
+    pull = FollowerFetch(BACKOFF_MS)
     pull.follow(follower)
     assert serve(leader, follower, pull).action is Action.APPENDED
     assert [wanted.offset for wanted in wanted_of(pull, 1)] == [1]

@@ -40,7 +40,7 @@ PROPOSE_ANEW = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_
 """The controller certainly rejected it: the next check of the followers decides again."""
 
 
-class InSync:
+class IsrState:
     """Committed and proposed in-sync replicas of one partition."""
 
     __slots__ = ("_proposal", "committed", "maximal", "partition_epoch")

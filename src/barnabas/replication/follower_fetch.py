@@ -1,8 +1,8 @@
 """The follower's side: what to fetch from the leader next, and how to handle the response.
 
 A follower's log is its only state. It fetches from its log end with the epoch of its last batch; a
-leader whose log has diverged returns where, instead of records. One `Pull` serves the partitions
-that one fetcher follows on one source broker.
+leader whose log has diverged returns where, instead of records. One `FollowerFetch` serves the
+partitions that one fetcher follows on one source broker.
 
 Appending happens here, immediately. What takes longer (truncating the log, asking the leader for
 its bounds) is returned as a step for the caller, and the partition is paused until `resume`.
@@ -91,7 +91,7 @@ class _Followed:
         self.held = False
 
 
-class Pull:
+class FollowerFetch:
     """The partitions that one fetcher follows on one source broker."""
 
     def __init__(self, backoff_ms: int) -> None:

@@ -15,8 +15,8 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
-from barnabas.replication.in_sync import Proposal
-from barnabas.replication.neighbours import Neighbours
+from barnabas.replication.isr_state import Proposal
+from barnabas.replication.leader_context import LeaderContext
 from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
 
@@ -33,8 +33,8 @@ class World:
         self.alive = {0, 1, 2}
 
     @property
-    def neighbours(self) -> Neighbours:
-        return Neighbours(lambda: self.now_ms, self.alive.__contains__, lambda: LAG_MS)
+    def leader_context(self) -> LeaderContext:
+        return LeaderContext(lambda: self.now_ms, self.alive.__contains__, lambda: LAG_MS)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def make(tmp_path: Path, world: World) -> Callable[..., Partition]:
             {name.replace("_", "."): str(value) for name, value in options.items()}
         )
         log = PartitionLog.open(FilePool(DiskFiles()), f"{tmp_path}/t-0", KEY, topic_options, NOW)
-        made = Partition(KEY, b"i" * 16, log, 0, world.neighbours)
+        made = Partition(KEY, b"i" * 16, log, 0, world.leader_context)
         made.assume(Role(0, 0, isr, (0, 1, 2)))
         return made
 

@@ -20,7 +20,7 @@ from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.errors import CorruptFileError
 
 
-class Lives:
+class BrokerRegistrations:
     """The registrations that controllers have processed."""
 
     def __init__(self, tree: GuardedTree) -> None:

@@ -15,7 +15,7 @@ from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
-from barnabas.replication.in_sync import Proposal
+from barnabas.replication.isr_state import Proposal
 from barnabas.replication.partition import Partition
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -33,7 +33,7 @@ PAUSE_S = 0.05
 TIMEOUT_MS = 30_000
 
 
-class IsrKeeper:
+class IsrProposals:
     """Proposes ISR changes to the controller, and applies its responses."""
 
     def __init__(

@@ -13,22 +13,22 @@ from typing import Final
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.model.outcome import Reply, StateRecord, TimerChange
-from barnabas.transactions.entry import Entry
 from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
 from barnabas.transactions.records import decode_key, decode_value, encode_record
 from barnabas.transactions.state import State
 from barnabas.transactions.transaction import Transaction
+from barnabas.transactions.transactional_id import TransactionalId
 
 RETRY_BACKOFF_MS: Final = 100
 """Backoff before failed markers and completions are retried."""
 
 
-class Ledger:
+class TransactionalIds:
     """What a coordinator knows, is writing and is waiting for."""
 
     def __init__(self, coordinator_epoch: int) -> None:
         self.coordinator_epoch = coordinator_epoch
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, TransactionalId] = {}
         self._attempts = 0
 
     def replay(self, record: StateRecord) -> None:
@@ -39,7 +39,7 @@ class Ledger:
         if record.value is None:
             self.entries.pop(transactional_id, None)
         else:
-            entry = self.entries[transactional_id] = Entry(transactional_id)
+            entry = self.entries[transactional_id] = TransactionalId(transactional_id)
             entry.current = decode_value(record.value)
 
     def settled(self) -> list[tuple[str, Transaction]]:
@@ -58,7 +58,7 @@ class Ledger:
         refuse: Callable[[ErrorCode], list[Reply]] | None = None,
     ) -> TransactionOutcome:
         """Request the write of a state change, which takes effect when it is committed."""
-        entry = self.entries.setdefault(transactional_id, Entry(transactional_id))
+        entry = self.entries.setdefault(transactional_id, TransactionalId(transactional_id))
         assert entry.pending is None, f"{transactional_id!r} already has a pending write"
         entry.pending = target
         markers = []
@@ -88,7 +88,7 @@ class Ledger:
             markers=markers,
         )
 
-    def finish(self, entry: Entry, now_ms: int) -> TransactionOutcome:
+    def finish(self, entry: TransactionalId, now_ms: int) -> TransactionOutcome:
         """Take the next step towards completing a decided transaction."""
         if entry.current is None or not entry.is_finishing:
             return TransactionOutcome()

@@ -12,7 +12,7 @@ from tests.unit.broker.coordinators.test_transactions import enlist, init, produ
 from tests.unit.broker.serving import Serving, Wire, create_topic
 from tests.unit.broker.serving import fetch as fetch_one
 
-from barnabas.broker.coordinators.markers import Ending
+from barnabas.broker.coordinators.marker_writer import Ending
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
 from barnabas.records.batch import read_headers

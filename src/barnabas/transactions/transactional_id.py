@@ -41,7 +41,7 @@ class Progress(Enum):
     """That was the last one."""
 
 
-class Entry:
+class TransactionalId:
     """One transactional id of a coordinator."""
 
     __slots__ = ("_awaited", "current", "fenced", "pending", "transactional_id")

@@ -19,7 +19,8 @@ from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.topic import TopicOptions
 from barnabas.kernels import encode_varint, validate_records
 from barnabas.kernels.contract import Fault
-from barnabas.records import chunks
+from barnabas.records import bounded_decompression as chunks
+from barnabas.records.bounded_decompression import CHUNK_BYTES, Chunk, unpack_chunks
 from barnabas.records.bounds import (
     BATCH_MAX,
     BATCH_OPTION,
@@ -27,7 +28,6 @@ from barnabas.records.bounds import (
     RECORD_OPTION,
     Bounds,
 )
-from barnabas.records.chunks import CHUNK_BYTES, Chunk, unpack_chunks
 from barnabas.records.compression import Codec, TooLargeError, compress, decompress
 from barnabas.records.packing import Packing
 

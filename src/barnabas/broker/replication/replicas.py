@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.silence import Silence
-from barnabas.broker.following.fetchers import Fetchers
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.fetchers import Fetchers
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
@@ -19,7 +19,7 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import DamagedLogError, RequestError, StorageError
 from barnabas.model.ids import NO_EPOCH, ZERO_UUID, TopicPartition, Uuid
-from barnabas.replication.neighbours import Neighbours
+from barnabas.replication.leader_context import LeaderContext
 from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
@@ -77,7 +77,7 @@ class Replicas:
         self._learn_topic_configs = learn_topic_configs
         self._on_role_taken = on_role_taken
         self._on_role_shown = on_role_shown
-        self._neighbours = Neighbours(
+        self._leader_context = LeaderContext(
             clock_ms,
             lambda other: other in cluster.brokers,
             lambda: configs.options.replica_lag_time_max_ms,
@@ -202,7 +202,7 @@ class Replicas:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition is None:
             log = self._logs.open(key, topic_id, options, self._now_ms(), new=state.is_new)
-            partition = Partition(key, topic_id, log, self._broker_id, self._neighbours)
+            partition = Partition(key, topic_id, log, self._broker_id, self._leader_context)
             self._partitions[key] = partition
             if self._silence.is_silent:
                 partition.mute()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from barnabas.model.ids import TopicPartition, Uuid
-from barnabas.replication.pull import Wanted
-from barnabas.replication.pull_session import EPOCH_MAX, Asked, PullSession
+from barnabas.replication.follower_fetch import Wanted
+from barnabas.replication.follower_fetch_session import EPOCH_MAX, Asked, FollowerFetchSession
 
 OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
 
@@ -13,7 +13,7 @@ def wanted(partition: int, offset: int = 0, topic_id: Uuid = OLD) -> Wanted:
     return Wanted(TopicPartition("t", partition), topic_id, 3, offset, 3, 0)
 
 
-def ask(session: PullSession, all_wanted: list[Wanted]) -> Asked:
+def ask(session: FollowerFetchSession, all_wanted: list[Wanted]) -> Asked:
     """Ask for exactly these."""
     keys = {each.key: each for each in all_wanted}
     for key in {**session._wanted, **keys}:
@@ -22,7 +22,7 @@ def ask(session: PullSession, all_wanted: list[Wanted]) -> Asked:
 
 
 def test_the_first_request_names_everything_and_the_next_only_what_changed() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     both = [wanted(0), wanted(1)]
     assert ask(session, both) == (0, 0, both, ())
     session.answered(77)
@@ -32,7 +32,7 @@ def test_the_first_request_names_everything_and_the_next_only_what_changed() -> 
 
 
 def test_what_is_held_is_forgotten_and_named_again_later() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     ask(session, [wanted(0), wanted(1)])
     session.answered(77)
     assert ask(session, [wanted(1)]).forgotten == [wanted(0)]
@@ -41,7 +41,7 @@ def test_what_is_held_is_forgotten_and_named_again_later() -> None:
 
 
 def test_a_topic_made_anew_replaces_the_old_one() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     ask(session, [wanted(0)])
     session.answered(77)
     again = wanted(0, topic_id=NEW)
@@ -49,7 +49,7 @@ def test_a_topic_made_anew_replaces_the_old_one() -> None:
 
 
 def test_after_a_break_everything_is_named_again() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     ask(session, [wanted(0)])
     session.answered(77)
     session.end()
@@ -57,14 +57,14 @@ def test_after_a_break_everything_is_named_again() -> None:
 
 
 def test_a_leader_without_room_keeps_no_session() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     for _ in range(3):
         assert ask(session, [wanted(0)]) == (0, 0, [wanted(0)], ())
         session.answered(0)
 
 
 def test_the_count_goes_round() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     ask(session, [wanted(0)])
     session.answered(77)
     session._epoch = EPOCH_MAX
@@ -73,7 +73,7 @@ def test_the_count_goes_round() -> None:
 
 
 def test_a_change_that_is_taken_back_is_not_told() -> None:
-    session = PullSession()
+    session = FollowerFetchSession()
     ask(session, [wanted(0), wanted(1)])
     session.answered(77)
     session.want(wanted(0).key, None)

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.broker.following.replication_quotas import follows_throttled
 from barnabas.broker.loop import spawn
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.replication_quotas import follows_throttled
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
@@ -23,9 +23,9 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.replication.follower_fetch import Action, FollowerFetch, Step, Wanted
+from barnabas.replication.follower_fetch_session import FollowerFetchSession
 from barnabas.replication.partition import Partition
-from barnabas.replication.pull import Action, Pull, Step, Wanted
-from barnabas.replication.pull_session import PullSession
 from barnabas.timing.throttle import Throttle
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.fetch import (
@@ -96,8 +96,8 @@ class Fetcher:
         self._context = context
         self._source = source
         self._on_idle = on_idle
-        self._pull = Pull(context.options().replica_fetch_backoff_ms)
-        self._session = PullSession()
+        self._pull = FollowerFetch(context.options().replica_fetch_backoff_ms)
+        self._session = FollowerFetchSession()
         self._partitions: dict[TopicPartition, Partition] = {}
         self._wake = asyncio.Event()
         self._connection: Connection | None = None

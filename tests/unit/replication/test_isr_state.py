@@ -6,18 +6,18 @@ import pytest
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
-from barnabas.replication.in_sync import InSync, Proposal
+from barnabas.replication.isr_state import IsrState, Proposal
 
 KEY = TopicPartition("t", 0)
 
 
-def settled(*isr: int, epoch: int = 5) -> InSync:
-    made = InSync()
+def settled(*isr: int, epoch: int = 5) -> IsrState:
+    made = IsrState()
     made.decided(isr, epoch)
     return made
 
 
-def proposed(state: InSync, *isr: int) -> Proposal:
+def proposed(state: IsrState, *isr: int) -> Proposal:
     return state.propose(KEY, 3, isr, (-1,) * len(isr))
 
 

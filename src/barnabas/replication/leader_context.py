@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class LeaderContext:
     """The clock for measuring lag, the live brokers, and how long a follower may lag."""
 
     clock_ms: Callable[[], int]
@@ -16,5 +16,5 @@ class Neighbours:
     lag_ms_max: Callable[[], int]
 
 
-ALONE = Neighbours(lambda: 0, lambda _: False, lambda: 0)
+ALONE = LeaderContext(lambda: 0, lambda _: False, lambda: 0)
 """For a partition that has no other replica."""

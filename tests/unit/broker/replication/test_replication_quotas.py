@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.following.replication_quotas import (
+from barnabas.broker.replication.replication_quotas import (
     ReplicationQuotas,
     follows_throttled,
     leads_throttled,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.model.ids import TopicPartition
-from barnabas.replication.pull import Wanted
+from barnabas.replication.follower_fetch import Wanted
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
     forgotten: Sequence[Wanted]
 
 
-class PullSession:
+class FollowerFetchSession:
     """What this follower wants, and what the leader believes that it wants."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable
 from zlib import crc32
 
-from barnabas.broker.following.fetcher import Fetcher, FetcherContext
+from barnabas.broker.replication.fetcher import Fetcher, FetcherContext
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from barnabas.kernels import CODEC_MASK, HEADER_SIZE, BatchHeader, Buffer, split_records
 from barnabas.records.bounds import READING, Bounds, batch_too_large, record_too_large
 from barnabas.records.compression import Codec, TooLargeError, decompress
-from barnabas.records.unpacking import unpack_pieces
+from barnabas.records.piecewise_decompression import unpack_pieces
 
 CHUNK_BYTES = 1 << 20
 _WINDOW_BYTES = 8 << 20  # what every decoder of zstd should offer (RFC 8878), whatever the bound

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from barnabas.broker.coordinators.collaborators import Collaborators
-from barnabas.broker.coordinators.markers import Done, Ending, MarkerWriter
+from barnabas.broker.coordinators.marker_writer import Done, Ending, MarkerWriter
 from barnabas.coordination.contract import CoordinationError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.broker.following.preferred_replica import SELECTORS, preferred_replica
+from barnabas.broker.replication.preferred_replica import SELECTORS, preferred_replica
 from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.errors import ConfigError
-from barnabas.replication.follower import Follower
+from barnabas.replication.follower_progress import Follower
 from barnabas.replication.partition import Partition
 
 BROKERS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.consumer.partition_fetch import BlockedBy, PartitionFetch
+from barnabas.consumer.partition_fetch_state import BlockedBy, PartitionFetch
 from barnabas.consumer.subscription import Assigned
 from barnabas.model.ids import TopicPartition
 
