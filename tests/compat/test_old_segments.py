@@ -275,7 +275,7 @@ def test_a_damaged_log_is_offline_and_the_others_are_served(tmp_path: Path, star
     victim.write_bytes(damaged)
     broker = start(data_dir)
     said = data_dir.with_name("data.out").read_text()
-    assert f"log {LZ4}-0 is offline" in said
+    assert f"log {LZ4}-0: offline" in said
     assert f"{victim} at 0: magic 7" in said
     with KafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
         partition = TopicPartition(TOPIC, 0)

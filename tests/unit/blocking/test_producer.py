@@ -293,7 +293,7 @@ def test_unknown_options_are_refused_with_a_hint(cluster: Cluster) -> None:
         KafkaProducer(bootstrap_servers=cluster.bootstrap, acks=2)
     with pytest.raises(ConfigError, match="acks=1: must be all for an idempotent producer"):
         KafkaProducer(bootstrap_servers=cluster.bootstrap, acks=1, enable_idempotence=True)
-    with pytest.raises(ConfigError, match=r"transactional\.id is empty"):
+    with pytest.raises(ConfigError, match=r"transactional\.id=: must not be empty"):
         KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="")
     with pytest.raises(ConfigError, match=r"bootstrap\.servers is empty"):
         KafkaProducer(bootstrap_servers=[])
