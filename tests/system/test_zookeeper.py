@@ -306,7 +306,9 @@ def test_ids_are_generated_and_clashes_are_refused(
 
     elsewhere = {**options, "zookeeper.connect": zookeeper.address + next(chroots)}
     stranger = Serving(tmp_path / "first", elsewhere)
-    with pytest.raises(ConfigError, match=r"belongs to cluster .*, but ZooKeeper has no cluster id"):
+    with pytest.raises(
+        ConfigError, match=r"belongs to cluster .*, but ZooKeeper has no cluster id"
+    ):
         stranger.start()
     stranger._forget()
     with Serving(tmp_path / "other", elsewhere):

@@ -23,7 +23,9 @@ def test_what_a_command_prints_is_read(tmp_path: Path) -> None:
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     child = Child(["nonsense"], tmp_path / "log")
     try:
-        with pytest.raises(PipelineError, match=r"barnabas nonsense exited with 2: .*unknown command"):
+        with pytest.raises(
+            PipelineError, match=r"barnabas nonsense exited with 2: .*unknown command"
+        ):
             child.wait_for("ready", 30)
     finally:
         child.stop()
