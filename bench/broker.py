@@ -6,6 +6,7 @@ repetition, so that a machine whose speed drifts drifts for both. CPU is the bro
 system, all threads): on a machine that the load shares it says more than the rate does.
 
     python -m bench.broker [--quick] [--markdown] [--repetitions N] [--only barnabas|apache]
+                           [--against CHECKOUT]
 """
 
 from __future__ import annotations
@@ -244,12 +245,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--markdown", action="store_true", help="print Markdown, not a table")
     parser.add_argument("--repetitions", type=int, help="how often each scenario is measured")
     parser.add_argument("--only", choices=["barnabas", "apache"], help="measure one broker alone")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="CHECKOUT",
+        help="measure this tree beside another checkout of it, not beside Apache Kafka",
+    )
     args = parser.parse_args(arguments)
     scale = Scale.quick() if args.quick else Scale.full()
     repetitions = args.repetitions or scale.repetitions
     scale = Scale(**{**vars(scale), "repetitions": repetitions, "starts": repetitions})
     load = Load.build()
-    found, missing = starters(args.only)
+    found, missing = starters(args.only, args.against)
     report = Report(
         [
             machine(),
@@ -261,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]
     )
     measure_starts(report, found, scale.starts)
-    with Pair.start(only=args.only, load=load) as pair:
+    with Pair.start(only=args.only, load=load, against=args.against) as pair:
         Bench(pair, load, scale, report).run()
     if args.markdown:
         print(report.markdown())

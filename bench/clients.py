@@ -1,12 +1,14 @@
 """Our clients beside confluent-kafka, aiokafka and kafka-python, against one broker of ours.
 
     python -m bench.clients [--quick] [--markdown] [--only TEXT] [--repetitions N]
+                            [--against CHECKOUT]
 
 Each measurement is a child process of its own, so memory and CPU are that client's alone. All
 clients take turns within a scenario, scenarios within a turn, and who begins changes: a machine
 that drifts drifts for all. The ratio is between our plain client and confluent-kafka; where
 confluent-kafka has no such call, the scenario says what it does instead. kafka-python and aiokafka
-get a tenth of the records, since they would take all the time otherwise.
+get a tenth of the records, since they would take all the time otherwise. With `--against` our
+clients of this tree and of another checkout are measured, and the ratio is between those.
 """
 
 from __future__ import annotations
@@ -27,11 +29,14 @@ from bench.pair import create_topic
 from bench.report import Better, Report, machine
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
-from tools.processes import RunningBroker, start_barnabas
+from tools.processes import RunningBroker, environment_of, start_barnabas
 
 RESULTS = Path(__file__).resolve().parent / "results"
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS = ("barnabas", "confluent-kafka", "barnabas.aio", "aiokafka", "kafka-python")
+OURS = ("barnabas", "barnabas.aio")
+OTHER = " of the other checkout"
+"""Marks our clients of another checkout."""
 SLOW = {"aiokafka", "kafka-python"}
 SLOWER = 10
 METRICS: dict[str, Better] = {
@@ -61,6 +66,17 @@ class Scale:
         return cls(200_000, 300, 0, 1)
 
 
+class CheckoutReport(Report):
+    """Figures of our clients in two checkouts, and the ratio for each client."""
+
+    def rows(self) -> Iterable[list[str]]:
+        for cells, figure in zip(super().rows(), self.figures, strict=True):
+            yield [*cells, *(figure.ratio(client, client + OTHER) for client in OURS)]
+
+    def headings(self) -> list[str]:
+        return [*super().headings(), *(f"{client} is better" for client in OURS)]
+
+
 class ClientReport(Report):
     """Figures by client, and ours against confluent-kafka's."""
 
@@ -84,6 +100,7 @@ class Bench:
     scale: Scale
     report: Report
     only: str
+    against: Path | None = None
 
     def run(self) -> None:
         scenarios = client_senders.WAYS | client_readers.WAYS
@@ -92,8 +109,12 @@ class Bench:
         for turn in range(self.scale.warm_turns + self.scale.repetitions):
             warming = turn < self.scale.warm_turns
             for scenario, ways in chosen.items():
-                first = turn % len(ways)
-                order = [*ways][first:] + [*ways][:first]
+                clients = [*ways]
+                if self.against is not None:
+                    ours = [name for name in OURS if name in ways]
+                    clients = [f"{name}{tree}" for name in ours for tree in ("", OTHER)]
+                first = turn % len(clients)
+                order = clients[first:] + clients[:first]
                 for client in order:
                     say(f"{'warm-up' if warming else 'turn'} {turn}: {scenario}, {client}")
                     found = self._measure(scenario, client)
@@ -103,17 +124,22 @@ class Bench:
     def _measure(self, scenario: str, client: str) -> dict[str, float]:
         count = self.scale.records // (SLOWER if client in SLOW else 1)
         if scenario in client_readers.WAYS:
-            return run_child(scenario, client, self.broker.bootstrap, "filled", count)
+            return self._run_child(scenario, client, "filled", count)
         if scenario == client_senders.WAIT:
             count = self.scale.waits
         create_topic(self.broker, "sent")
         try:
-            found = run_child(scenario, client, self.broker.bootstrap, "sent", count)
+            found = self._run_child(scenario, client, "sent", count)
             self._check(count + 1)  # and the first record, which made the client ready
             return found
         finally:
             admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
             admin.delete_topics(["sent"])["sent"].result(60)
+
+    def _run_child(self, scenario: str, client: str, topic: str, count: int) -> dict[str, float]:
+        checkout = self.against if client.endswith(OTHER) else None
+        name = client.removesuffix(OTHER)
+        return run_child(scenario, name, self.broker.bootstrap, topic, count, checkout)
 
     def _check(self, count: int) -> None:
         """Look into the topic: a rate counts only if everything has arrived."""
@@ -142,7 +168,12 @@ class Bench:
 
 
 def run_child(
-    scenario: str, client: str, bootstrap: str, topic: str, count: int
+    scenario: str,
+    client: str,
+    bootstrap: str,
+    topic: str,
+    count: int,
+    checkout: Path | None = None,
 ) -> dict[str, float]:
     """Run one way in a process of its own."""
     arguments = [scenario, client, bootstrap, topic, str(count)]
@@ -152,6 +183,7 @@ def run_child(
         capture_output=True,
         text=True,
         timeout=300,
+        env=environment_of(checkout),
     )
     if ran.returncode:
         raise RuntimeError(f"{scenario}, {client}: {ran.stderr[-2000:]}")
@@ -180,12 +212,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--markdown", action="store_true", help="print Markdown, not a table")
     parser.add_argument("--repetitions", type=int, help="how often each scenario is measured")
     parser.add_argument("--only", default="", help="scenarios whose names contain this")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="CHECKOUT",
+        help="measure our clients beside those of another checkout, not beside other libraries",
+    )
     args = parser.parse_args(arguments)
     scale = Scale.quick() if args.quick else Scale.full()
     if args.repetitions:
         scale = Scale(**{**vars(scale), "repetitions": args.repetitions})
     others = ", ".join(f"{name} {version(name)}" for name in CLIENTS if "barnabas" not in name)
-    report = ClientReport(
+    report = (CheckoutReport if args.against else ClientReport)(
         [
             machine(),
             f"{others}; the broker is ours, in a process of its own",
@@ -196,8 +234,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             " wait: linger.ms=0. Asyncio clients run on uvloop",
         ]
     )
+    against = args.against.resolve() if args.against else None
     with running_broker() as broker:
-        Bench(broker, scale, report, args.only).run()
+        Bench(broker, scale, report, args.only, against).run()
     if args.markdown:
         print(report.markdown())
     else:

@@ -1,7 +1,8 @@
 """The two brokers of a benchmark: ours and Apache Kafka, started, warmed and stopped alike.
 
 Both run with their own defaults on a directory of their own. Where Apache Kafka cannot be had the
-pair is ours alone, and `missing` says why.
+pair is ours alone, and `missing` says why. With `against` the peer is our broker from another
+checkout, such as the tree before a change.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bench.load import Load
@@ -22,10 +24,15 @@ from tools.processes import RunningBroker, free_port, start_barnabas
 Starter = Callable[..., RunningBroker]
 
 
-def starters(only: str | None) -> tuple[dict[str, Starter], str | None]:
+def starters(
+    only: str | None, against: Path | None = None
+) -> tuple[dict[str, Starter], str | None]:
     """Return how to start each broker by name, and why Apache Kafka is not among them."""
     found: dict[str, Starter] = {"barnabas": start_barnabas}
     missing = None
+    if against is not None:
+        found["against"] = partial(start_barnabas, checkout=against.resolve())
+        return found, None
     try:
         found["apache"] = Distribution.fetch("3.9").start
     except Unavailable as why:
@@ -46,9 +53,11 @@ class Pair:
 
     @classmethod
     @contextmanager
-    def start(cls, *, only: str | None = None, load: Load | None = None) -> Iterator[Pair]:
+    def start(
+        cls, *, only: str | None = None, load: Load | None = None, against: Path | None = None
+    ) -> Iterator[Pair]:
         """Start the brokers, and stop them and remove their data at the end."""
-        found, missing = starters(only)
+        found, missing = starters(only, against)
         directory = Path(tempfile.mkdtemp(prefix="barnabas-bench-"))
         pair = cls([], load or Load.build(), missing)
         try:

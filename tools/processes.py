@@ -6,6 +6,7 @@ stops it; `stop` ends exactly that process and waits for it.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -64,10 +65,12 @@ def start_barnabas(
     options: Mapping[str, str] | None = None,
     timeout_s: float = 60,
     wait: bool = True,
+    checkout: Path | None = None,
 ) -> RunningBroker:
     """Start our broker by its command, as users do, and wait for its ready line.
 
-    Who does not wait for that must give the port; else the system chooses it.
+    Callers that do not wait for that must give the port; else the system chooses it. The package is
+    taken from another `checkout` if one is given, whose kernels must be compiled.
     """
     assert port or wait
     data_dir.mkdir(parents=True, exist_ok=True)
@@ -77,12 +80,22 @@ def start_barnabas(
     argv: Sequence[str] = [str(command), "start", "--data-dir", str(data_dir), "--listen", listen]
     log = data_dir.with_name(data_dir.name + ".out")
     with log.open("wb") as output:
-        process = subprocess.Popen([*argv, *settings], stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*argv, *settings], stdout=output, stderr=output, env=environment_of(checkout)
+        )
     if wait:
         # The whole phrase: a refusal to bind names the address too, and another broker may hold it.
         wait_for_line(process, log, f"is ready on PLAINTEXT://127.0.0.1:{port or ''}", timeout_s)
         (listen,) = re.findall(r"is ready on PLAINTEXT://(127\.0\.0\.1:\d+) ", log.read_text())
-    return RunningBroker("Barnabas", process, listen, data_dir)
+    name = "Barnabas" if checkout is None else checkout.name
+    return RunningBroker(name, process, listen, data_dir)
+
+
+def environment_of(checkout: Path | None) -> dict[str, str]:
+    """Return the environment of a child that takes the package from another checkout."""
+    if checkout is None:
+        return dict(os.environ)
+    return dict(os.environ, PYTHONPATH=str(checkout / "src"))
 
 
 def wait_for_line(process: subprocess.Popen[bytes], log: Path, text: str, timeout_s: float) -> None:
