@@ -67,7 +67,7 @@ class KillingSystem:
         return counted
 
     def install(self) -> None:
-        log_files.os = self  # type: ignore[assignment]
+        log_files.os = self  # type: ignore[assignment, attr-defined]
         log_files._sync_data = _no_flush
 
 
