@@ -28,7 +28,7 @@ Everything is one command, `barnabas`. Commands that talk to a cluster find it a
 `--json` prints for machines. Exit codes: 0 done, 1 failed (with one line that says why), 2 misused,
 130 interrupted by Ctrl-C, 143 terminated by SIGTERM.
 
-Ctrl-C ends a command in order, and all but `consume` have a last line that tells it; pressed again
+Ctrl-C ends a command in order, with a last line that tells it on stdout or stderr; pressed again
 after a second, it ends all but a broker at once. Commands that run until they are stopped (`start`,
 `mirror`, `pipeline run`, `demo`) take SIGTERM for the way to stop them, and end with 0.
 

@@ -1,7 +1,9 @@
-"""A cluster whose partition holds segments of magic 0, 1 and 2: replicas copy them to the byte."""
+"""Segments of magic 0, 1 and 2 on real disks: copied by replicas, and survived kills."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,22 @@ def test_replicas_copy_old_segments_and_lead_with_them() -> None:
             consumer.seek_to_beginning(FIRST)
             found = [next(consumer) for _ in ROWS]
         assert [Row(r.offset, r.timestamp, r.key, r.value) for r in found] == ROWS
+
+
+@pytest.mark.parametrize(("story", "least"), [("recovery", 50), ("compaction", 200)])
+def test_sigkill_before_any_change_of_a_file_loses_nothing(
+    tmp_path: Path, story: str, least: int
+) -> None:
+    """Real processes and files; what a power cut does besides is simulated in the unit tests."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.system.killed_log", story, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > least
 
 
 def _leave(partition: Path) -> None:

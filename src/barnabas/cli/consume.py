@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from barnabas.admin.offsets import LATEST, list_offsets
 from barnabas.cli.arguments import add_connection, count, index
 from barnabas.cli.group_reader import check, read_in_group
-from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, Position, parse_position
 from barnabas.cli.record_format import Formatter, compile_format, json_line, parse_format
@@ -94,7 +93,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _consume(arguments: argparse.Namespace) -> None:
-    INTERRUPTION.closed()  # Ctrl-C is how it ends: nothing stands behind the records
     if arguments.json:
         formatter: Formatter = json_line
     else:

@@ -16,8 +16,8 @@ from barnabas.cli.arguments import add_word
 from barnabas.cli.output import print_json
 from barnabas.cli.record_format import json_bytes
 from barnabas.config.topic import TopicOptions
-from barnabas.log.checkpoints import read_offsets
-from barnabas.log.directory import LOCK, LOG_STARTS, parse_name
+from barnabas.log.checkpoints import read_offsets, write_offsets
+from barnabas.log.directory import LOCK, LOG_STARTS, RECOVERY_POINTS, parse_name
 from barnabas.log.dump import dump_file, files_to_dump
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import DiskFiles
@@ -232,6 +232,7 @@ def _recover(files: DiskFiles, data: str, path: str, as_json: bool) -> dict[str,
         repair=True,
     )
     log.close(now_ms)
+    _checkpoint(files, data, partition, log.recovery_point)
     if not as_json:
         print(f"{path}: offsets {log.log_start_offset} to {log.log_end_offset}")
     return {
@@ -239,6 +240,16 @@ def _recover(files: DiskFiles, data: str, path: str, as_json: bool) -> dict[str,
         "log_start_offset": log.log_start_offset,
         "log_end_offset": log.log_end_offset,
     }
+
+
+def _checkpoint(files: DiskFiles, data: str, partition: TopicPartition, offset: int) -> None:
+    """Tell the next broker what is flushed: it then asks no more about gaps below."""
+    path = f"{data}/{RECOVERY_POINTS}"
+    try:
+        points = read_offsets(files, path)
+    except CorruptFileError:
+        points = {}
+    write_offsets(files, path, {**points, partition: offset})
 
 
 def _remove_useless(files: DiskFiles, flaws: list[Flaw]) -> None:

@@ -191,6 +191,7 @@ class Recovery:
                 first -= index < first
                 continue
             if index > first and end is not None and self._is_gap(end, segment):
+                self._check_lost(end, segment)
                 self._work.flaws.append(f"offsets {end} to {segment.base_offset - 1} are lost")
                 self._drop_from(index)
                 return end
@@ -222,6 +223,29 @@ class Recovery:
         take the end of a file at a batch's boundary, or the file itself, and leave the next one.
         """
         return segment.base_offset != end and segment.base_offset > self._cleaned_offset
+
+    def _check_lost(self, end: int, segment: Segment) -> None:
+        """Refuse to drop a segment behind a gap unless a crash can have left the gap.
+
+        A broker that compacts remembers how far; files that came here without its checkpoints do
+        not tell, except by offsets that are also missing inside of their segments.
+        """
+        why: str | None = None
+        if end < self._was_flushed:
+            why = f"everything below offset {self._was_flushed} was flushed"
+        elif not self._was_flushed and any(map(self._is_thinned, self._segments)):
+            why = "no checkpoint says whether a crash lost the offsets between or compaction did"
+        if why is not None:
+            base = segment.base_offset
+            raise DamagedLogError(f"{segment.path(LOG)} at 0: offset {base} after {end - 1}; {why}")
+
+    def _is_thinned(self, segment: Segment) -> bool:
+        """Return whether offsets are missing inside of a segment, which no crash takes away."""
+        file = self._files.open(segment.path(LOG))
+        try:
+            return torn.is_thinned(file, segment.size_bytes)
+        finally:
+            file.close()
 
     def _first_unflushed(self) -> int:
         """Return the index of the segment that holds the recovery point."""

@@ -27,6 +27,7 @@ from barnabas.kernels.batch_header import (
     size_at,
 )
 from barnabas.log.files import File
+from barnabas.log.scan import headers
 from barnabas.model.errors import CorruptRecordError
 from barnabas.records.entry_search import START_SIZE, chunks, possible_entries
 from barnabas.records.message_set import check_message
@@ -69,6 +70,24 @@ def contradiction(
         return "later segments hold batches"
     after = _find_batch(file, position + (size if whole else 1), end, next_offset)
     return None if after is None else f"a whole batch follows at {after}"
+
+
+def is_thinned(file: File, end: int) -> bool:
+    """Return whether offsets are missing between or in the batches of a file, as far as they go.
+
+    Compaction takes them out, a crash does not.
+    """
+    next_offset: int | None = None
+    try:
+        for _, header in headers(file, 0, end):
+            if next_offset not in (None, header.base_offset):
+                return True
+            if not header.is_message and header.count <= header.last_offset_delta:
+                return True
+            next_offset = header.next_offset
+    except CorruptRecordError:
+        return False  # torn there
+    return False
 
 
 def _is_complete(file: File, position: int, end: int, head: bytes) -> bool:

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -109,14 +110,19 @@ def hush(context: Any) -> None:
 
 
 def close_session(session: SparkSession) -> None:
-    """Stop a session.
+    """Stop a session, and wait for the end of calls that an interruption has left running.
 
-    In a thread of its own, as this one may have been interrupted in the middle of a call.
+    In a thread of its own, as this one may have been interrupted in the middle of a call. A thread
+    that is inside of Arrow when the interpreter shuts down would abort the process.
     """
+    deadline_s = monotonic() + STOP_S
     stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
     with signals_kept():
         stopping.start()
         stopping.join(STOP_S)
+        for thread in threading.enumerate():
+            if isinstance(thread, _CallApart):
+                thread.join(max(0.0, deadline_s - monotonic()))
 
 
 def _stop(session: SparkSession) -> None:
@@ -164,8 +170,12 @@ def apart(work: Callable[[], Result]) -> Result:
         except BaseException as failure:  # noqa: BLE001  # raised again in the caller
             done.set_exception(failure)
 
-    threading.Thread(target=run, daemon=True).start()
+    _CallApart(target=run, daemon=True).start()
     return done.result()
+
+
+class _CallApart(threading.Thread):
+    """Makes one call of `apart`."""
 
 
 @contextmanager

@@ -124,13 +124,13 @@ def start(topic: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def test_interruption_ends_it_quietly(letters: str) -> None:
+def test_interruption_ends_it_with_a_line_beside_the_records(letters: str) -> None:
     with start(letters, "--from", "beginning") as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(3)] == [b"a\n", b"b\n", b"c\n"]
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, b"", b"")
+    assert (process.returncode, out, err) == (130, b"", b"barnabas consume: interrupted\n")
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(topic: str, produce: Any) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests import bombs
-from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
+from tests.unit.broker.serving import Serving, batch_of, create_topic, fetch, produce
 
 from barnabas.cli.main import main
 from barnabas.log.files import DiskFiles
+from barnabas.records.builder import build_batch
 from barnabas.records.compression import Codec
 
 Run = Callable[..., tuple[int, str, str]]
@@ -132,6 +133,33 @@ def test_verify_and_repair(run: Run, data: Path, suffix: str, position: int, sai
     end = 2 if suffix == ".log" else 80
     assert out.endswith(f"t-0: offsets 0 to {end}\n")
     assert run("verify", data) == (0, "no damage found\n", "")
+
+
+def test_gaps_that_compaction_left_are_settled_by_a_repair(
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the directory of the partition was copied, without the checkpoints beside it."""
+    partition = tmp_path / "data" / "t-0"
+    partition.mkdir(parents=True)
+    stored = {
+        base: b"".join(
+            build_batch([(1, b"k", b"v")], base_offset=base + more, leader_epoch=0)
+            for more in (0, 2)
+        )
+        for base in (0, 10)
+    }
+    for base, content in stored.items():
+        (partition / f"{base:020}.log").write_bytes(content)
+    data = tmp_path / "data"
+    with Serving(data):
+        assert "log t-0: offline" in caplog.text
+    code, out, _ = run("repair", data, "--execute")
+    assert code == 0
+    assert out.endswith("t-0: offsets 0 to 13\n")
+    with Serving(data) as serving, serving.connect() as wire:
+        assert fetch(wire, "t").high_watermark == 13
+    for base, content in stored.items():
+        assert (partition / f"{base:020}.log").read_bytes() == content
 
 
 def test_a_broken_checkpoint(run: Run, data: Path) -> None:

@@ -211,6 +211,39 @@ def test_a_wrong_bit_takes_an_old_log_offline(magic: int, codec: str) -> None:
             host.directory.open_log(T0, host.options, NOW)
 
 
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("thinned", [0, 1, 2])
+def test_a_compacted_directory_without_checkpoints_is_not_cut_at_its_gaps(
+    magic: int, thinned: int
+) -> None:
+    """Compaction by Kafka leaves gaps between segments; in one of them it took more."""
+    offsets = [[0, 1, 2], [10, 11, 12], [20, 21, 22]]
+    del offsets[thinned][1]
+    segments = {}
+    for kept in offsets:
+        rows = [Row(offset, NOW, b"%d" % offset, b"v") for offset in kept]
+        segments[kept[0]] = b"".join(
+            build_batch([row[1:]], base_offset=row.offset, leader_epoch=0)
+            if magic == 2
+            else old_entries([row], magic, "none")
+            for row in rows
+        )
+    host = Host(segments, cleanup_policy="compact")
+    with pytest.raises(KeyError):
+        host.open()
+    assert host.directory.damaged[T0].reason.startswith(
+        f"{PLACE}/{segment_name(10)} at 0: offset 10 after 2; no checkpoint says "
+    )
+    assert host.stored() == segments
+    host.directory.abandon()
+    # With the checkpoint that belongs to it, all is well.
+    host.disk.write("/data/cleaner-offset-checkpoint", b"0\n1\nt 0 20\n")
+    assert [row.offset for row in rows_of(host.open())] == [
+        each for kept in offsets for each in kept
+    ]
+    assert host.stored() == segments
+
+
 def test_times_are_found() -> None:
     log = Host().open()
     rows = ONCE[1]

@@ -107,6 +107,29 @@ def test_what_was_flushed_is_never_cut(open_log, batch, disk):
     assert open_log(clean=False, recovery_point=4).log_end_offset == 4
 
 
+def test_segments_behind_a_gap_go_only_if_a_crash_can_have_left_it(open_log, batch, disk, read_all):
+    """A file that ends early, behind a whole batch, shows by where the next segment begins."""
+    log = open_log(segment_bytes=500)
+    fill(log, batch, 20)
+    first, second = (segment.path(".log") for segment in log.segments[:2])
+    base = log.segments[1].base_offset
+    log.release()
+    whole = disk.read(first)
+    stored = whole[: -sum(header.size for header in read_headers(whole)[-2:])]
+    disk.write(first, stored)
+    flushed = disk.read(second)
+    with pytest.raises(DamagedLogError) as failure:
+        open_log(clean=False, recovery_point=base - 1)
+    assert str(failure.value) == (
+        f"{second} at 0: offset {base} after {base - 3}; "
+        f"everything below offset {base - 1} was flushed"
+    )
+    assert (disk.read(first), disk.read(second)) == (stored, flushed)
+    again = open_log(clean=False, recovery_point=base - 2, segment_bytes=500)
+    assert read_all(again) == values(base - 2)
+    assert disk.read(second) is None
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_closed_segment_is_not_cut_for_its_missing_index(open_log, batch, disk, clean):
     log = open_log(segment_bytes=300)

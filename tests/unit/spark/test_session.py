@@ -16,6 +16,7 @@ from barnabas.spark.session import (
     NO_ANSWER,
     apart,
     check_master,
+    close_session,
     is_registered,
     signals_kept,
     why_not_started,
@@ -76,6 +77,22 @@ def test_an_interrupt_does_not_wait_for_what_is_done_apart() -> None:
     with pytest.raises(KeyboardInterrupt):
         apart(over.wait)
     over.set()
+
+
+def test_a_session_is_closed_with_what_an_interrupt_has_left_running() -> None:
+    """A thread that is inside of Arrow when the interpreter shuts down aborts the process."""
+    stopped, ended = threading.Event(), []
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        stopped.wait()
+        ended.append(sum(range(5_000_000)))  # takes longer than the stop
+
+    with pytest.raises(KeyboardInterrupt):
+        apart(work)
+    session: Any = SimpleNamespace(stop=stopped.set)
+    close_session(session)
+    assert ended
 
 
 def test_what_is_raised_apart_is_raised() -> None:
