@@ -185,6 +185,27 @@ def test_who_waits_is_told_and_nothing_more_is_appended() -> None:
     play(act)
 
 
+def test_whoever_debugs_is_shown_what_a_silent_broker_has() -> None:
+    """Replica id -2 asks no leader, but for what this broker's own log has."""
+
+    async def act(scene: Scene) -> None:
+        zombie = scene.leader(scene.key)
+        line = await scene.line(zombie)
+        assert produced(await line.send(produce(-1), version=9)) is ErrorCode.NONE
+        scene.cut_off_tree(zombie)
+        await scene.until(lambda: zombie in scene.silent())
+        for replica_id, code in ((-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), (-2, ErrorCode.NONE)):
+            asked = fetch(0, 0)
+            asked.replica_id = replica_id
+            for version in (4, 11):
+                read = await line.send(asked, version=version)
+                assert fetched(read) is code, (replica_id, version)
+                assert bool(read.responses[0].partitions[0].records) == (replica_id == -2)
+        line.close()
+
+    play(act)
+
+
 def test_a_silent_coordinator_sends_members_away() -> None:
     async def act(scene: Scene) -> None:
         zombie = scene.leader(TopicPartition("__consumer_offsets", 0))
