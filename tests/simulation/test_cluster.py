@@ -33,6 +33,7 @@ from tests.simulation.cluster.history import FAR, History, Range, run_history
 from barnabas.broker.broker import Broker
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.silence import Silence
+from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.controller import partitions
 from barnabas.controller.election import Elected
 from barnabas.controller.leadership import Leadership
@@ -59,7 +60,7 @@ def lived(seed: int, kind: Kind | None = None, latency_ms: Range | None = None) 
 
 @pytest.mark.parametrize("worker", range(WORKERS))
 def test_a_cluster_keeps_its_promises(worker: int) -> None:
-    acknowledged = transactions = epochs = controllers = 0
+    acknowledged = transactions = epochs = controllers = offsets = 0
     broken = {}
     for seed in range(worker, SEEDS, WORKERS):
         history = lived(seed)
@@ -69,11 +70,13 @@ def test_a_cluster_keeps_its_promises(worker: int) -> None:
         transactions += history.transactions
         epochs += history.epochs
         controllers += history.controllers
+        offsets += history.offsets_shown
     assert broken == {}
     assert acknowledged > 0
     assert transactions > 0
     assert epochs > 0
     assert controllers > 0
+    assert offsets > 0
 
 
 def test_brokers_that_were_deposed_are_asked_and_refuse() -> None:
@@ -100,12 +103,13 @@ def test_one_seed_replays_one_run() -> None:
     assert first != other
 
 
-def complaint_of(kind: Kind, first: int) -> str | None:
-    """Return the first complaint of some histories, all of one kind."""
+def complaint_of(kind: Kind, first: int, says: str = "") -> str | None:
+    """Return the first complaint of some histories, all of one kind, that says something."""
     for seed in range(first, first + MUTANT_SEEDS):
         history = lived(seed, kind, FAR)  # where there is more time for things to go wrong
-        if history.complaints:
-            return history.complaints[0]
+        for complaint in history.complaints:
+            if says in complaint:
+                return complaint
     return None
 
 
@@ -148,6 +152,19 @@ def test_brokers_that_answer_without_a_session_are_noticed(monkeypatch: pytest.M
     complaint = complaint_of(Kind.SEVERED, 0)
     assert complaint is not None
     assert "after a newer leader" in complaint
+
+
+def test_old_offsets_of_coordinators_without_a_session_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Silence, "look", lambda _: None)
+    assert complaint_of(Kind.SEVERED, 12, "for plain, after") is not None
+
+
+def test_coordinators_that_forget_offsets_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes over begins with nothing, although the log has all that was committed."""
+    monkeypatch.setattr(GroupHost, "_replay", lambda *_: None)
+    assert complaint_of(Kind.SEVERED, 0, "the offset of plain went from") is not None
 
 
 def test_brokers_that_believe_nobody_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.simulation.cluster.brokers import PORT, SESSION_MS, Brokers
-from tests.simulation.cluster.witness import Witness
+from tests.simulation.cluster.brokers import PORT, SESSION_MS, Brokers, WatchedBroker
+from tests.simulation.cluster.witness import BOUND_S, Witness
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
@@ -18,17 +18,24 @@ from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
 from barnabas.replication.standing import ASK_EVERY_MS, LEASE
 from barnabas.simulation.world import COORDINATION, World
+from barnabas.wire.apis import API_BY_NAME
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.broker_standing import (
     BrokerStandingRequest,
     LedPartition,
     LedTopic,
 )
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -49,8 +56,7 @@ class Scene:
     async def found(self) -> None:
         self.brokers.start()
         assert await self.brokers.come_to_rest(30)
-        controller = next(b for b in self.brokers.running.values() if b.controller.term is not None)
-        line = await self.line(controller.broker_id)
+        line = await self.line(self.controller())
         topic = CreatableTopic(name="t", num_partitions=1, replication_factor=3)
         answer = await line.send(CreateTopicsRequest(topics=[topic], timeout_ms=5000), version=5)
         assert answer.topics[0].error_code == 0
@@ -69,8 +75,41 @@ class Scene:
         assert state is not None
         return state.leader
 
+    def controller(self) -> int:
+        brokers = self.brokers.running
+        return next(number for number in brokers if brokers[number].controller.term is not None)
+
+    def silent(self) -> set[int]:
+        brokers = self.brokers.running
+        return {number for number in brokers if brokers[number].silence.is_silent}
+
+    async def after_heartbeat(self, number: int) -> None:
+        """Wait until a broker was just heard: so its lease ends some time before its session."""
+
+        def was_heard() -> bool:
+            contact = self.brokers.running[number].tree.contact
+            return contact is not None and contact.asked_ago_ms < 20
+
+        await self.until(was_heard)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        for _ in range(10_000):
+            if holds():
+                return
+            await asyncio.sleep(0.001)
+        raise AssertionError("not within ten seconds")
+
     def cut_off_tree(self, number: int) -> None:
         self.world.network.cut(self.brokers.name(number), COORDINATION)
+
+    def lose_service(self) -> None:
+        """Take the coordination service away from all."""
+        self.world.coordination_store.go_away()
+        self.world.network.set_down(COORDINATION, True)
+
+    def find_service(self) -> None:
+        self.world.network.set_down(COORDINATION, False)
+        self.world.coordination_store.come_back()
 
 
 def play(act: Callable[[Scene], Awaitable[None]], **options: str) -> None:
@@ -146,6 +185,27 @@ def test_who_waits_is_told_and_nothing_more_is_appended() -> None:
     play(act)
 
 
+def test_whoever_debugs_is_shown_what_a_silent_broker_has() -> None:
+    """Replica id -2 asks no leader, but for what this broker's own log has."""
+
+    async def act(scene: Scene) -> None:
+        zombie = scene.leader(scene.key)
+        line = await scene.line(zombie)
+        assert produced(await line.send(produce(-1), version=9)) is ErrorCode.NONE
+        scene.cut_off_tree(zombie)
+        await scene.until(lambda: zombie in scene.silent())
+        for replica_id, code in ((-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), (-2, ErrorCode.NONE)):
+            asked = fetch(0, 0)
+            asked.replica_id = replica_id
+            for version in (4, 11):
+                read = await line.send(asked, version=version)
+                assert fetched(read) is code, (replica_id, version)
+                assert bool(read.responses[0].partitions[0].records) == (replica_id == -2)
+        line.close()
+
+    play(act)
+
+
 def test_a_silent_coordinator_sends_members_away() -> None:
     async def act(scene: Scene) -> None:
         zombie = scene.leader(TopicPartition("__consumer_offsets", 0))
@@ -209,13 +269,7 @@ def test_it_speaks_again_when_its_session_turns_out_to_be_alive() -> None:
         zombie = scene.leader(scene.key)
         broker, line = scene.brokers.running[zombie], await scene.line(zombie)
         epoch, life = broker.partitions[scene.key].leader_epoch, broker.broker_epoch
-        # The last heartbeat has just been sent: there is some time between the two ends.
-        while True:
-            contact = broker.tree.contact
-            assert contact is not None
-            if contact.asked_ago_ms < 20:
-                break
-            await asyncio.sleep(0.005)
+        await scene.after_heartbeat(zombie)
         scene.cut_off_tree(zombie)
         await asyncio.sleep(SESSION_S * LEASE + 0.05)
         assert broker.silence.is_silent
@@ -236,14 +290,30 @@ def test_after_the_end_of_its_session_it_leads_nothing_until_it_is_told_to() -> 
         life = broker.broker_epoch
         line = await scene.line(zombie)
         scene.brokers.expire(zombie)
-        codes = set()
+        codes = []
         while broker.broker_epoch == life or broker.silence.hides:
-            codes.add(produced(await line.send(produce(1), version=9)))
+            codes.append(produced(await line.send(produce(1), version=9)))
             await asyncio.sleep(0.001)
-        assert ErrorCode.NOT_LEADER_OR_FOLLOWER in codes
+        silent = codes[codes.index(ErrorCode.NOT_LEADER_OR_FOLLOWER) :]
+        assert set(silent) == {ErrorCode.NOT_LEADER_OR_FOLLOWER}, "registered is not told"
         assert await scene.brokers.come_to_rest(30)
         assert scene.leader(scene.key) != zombie
         line.close()
+
+    play(act)
+
+
+def test_a_role_for_the_ended_registration_is_not_the_one_that_is_awaited() -> None:
+    async def act(scene: Scene) -> None:
+        zombie = scene.leader(scene.key)
+        broker = scene.brokers.running[zombie]
+        partition, life = broker.partitions[scene.key], broker.broker_epoch
+        scene.brokers.expire(zombie)
+        await scene.until(lambda: broker.silence.hides)
+        assert broker.broker_epoch == life, "it has not registered again yet"
+        assert not broker.silence.role_assigned(partition, life)
+        assert not partition.is_leader
+        assert broker.silence.role_assigned(partition, life + 1)
 
     play(act)
 
@@ -253,21 +323,152 @@ def test_a_fenced_fetcher_is_news_of_an_election(fenced: bool) -> None:
     """With it a broker is silent although nobody that it reaches has heard of the service."""
 
     async def act(scene: Scene) -> None:
-        follower = next(n for n in scene.brokers.numbers if n != scene.leader(scene.key))
-        broker = scene.brokers.running[follower]
-        scene.world.coordination_store.go_away()
-        scene.world.network.set_down(COORDINATION, True)
+        leader = scene.leader(scene.key)
+        followers = {number for number in scene.brokers.numbers if number != leader}
+        scene.lose_service()
         await asyncio.sleep(SESSION_S / 2)
-        if fenced:
-            broker.silence.fenced(scene.key)
+        if fenced:  # they have not heard of the epoch in which it leads now
+            scene.brokers.running[leader].partitions[scene.key].leader_epoch += 1
         await asyncio.sleep(SESSION_S)
-        assert broker.silence.is_silent == fenced
-        others = [b for n, b in scene.brokers.running.items() if n != follower]
-        assert not any(other.silence.is_silent for other in others)
-        scene.world.network.set_down(COORDINATION, False)
-        scene.world.coordination_store.come_back()
+        assert scene.silent() == (followers if fenced else set())
+        scene.find_service()
         await asyncio.sleep(SESSION_S)
-        assert not broker.silence.is_silent
+        assert scene.silent() == set()
+
+    play(act)
+
+
+def know_leader_epoch(scene: Scene, peer: WatchedBroker, _: int) -> None:
+    peer.partitions[scene.key].leader_epoch += 1
+
+
+def know_controller_epoch(_: Scene, peer: WatchedBroker, __: int) -> None:
+    peer.control._controller_epoch += 1
+
+
+def know_no_such_member(_: Scene, peer: WatchedBroker, number: int) -> None:
+    del peer.cluster.brokers[number]
+
+
+@pytest.mark.parametrize(
+    ("learn", "reason"),
+    [
+        (know_leader_epoch, "another broker knows a newer leader epoch of t-0"),
+        (know_controller_epoch, "knows controller epoch 2, not 1"),
+        (know_no_such_member, "it is not a member of the cluster"),
+    ],
+)
+def test_what_one_peer_knows_is_enough(
+    learn: Callable[[Scene, WatchedBroker, int], None],
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody is connected to the service any more, and one heard of an election before."""
+
+    async def act(scene: Scene) -> None:
+        zombie = scene.leader(scene.key)
+        peer = next(number for number in scene.brokers.numbers if number != zombie)
+        scene.lose_service()
+        await asyncio.sleep(SESSION_S / 3)
+        learn(scene, scene.brokers.running[peer], zombie)
+        await asyncio.sleep(SESSION_S)
+        assert zombie in scene.silent()
+        line = await scene.line(zombie)
+        assert produced(await line.send(produce(1), version=9)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        line.close()
+        said = [each for each in caplog.messages if each.startswith(f"broker {zombie} falls")]
+        assert len(said) == 1
+        assert reason in said[0]
+
+    play(act)
+
+
+def test_an_election_is_not_forgotten_when_all_lose_the_service() -> None:
+    """Then no peer is in contact any more, but each of them knows who is a member."""
+
+    async def act(scene: Scene) -> None:
+        zombie = scene.leader(scene.key)
+        scene.cut_off_tree(zombie)
+        await asyncio.sleep(2 * SESSION_S)
+        assert scene.leader(scene.key) != zombie
+        scene.lose_service()
+        line = await scene.line(zombie)
+        for _ in range(30):
+            await asyncio.sleep(SESSION_S / 10)
+            answer = fetched(await line.send(fetch(0, 0), version=11))
+            assert answer is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert scene.silent() == {zombie}
+        line.close()
+
+    play(act)
+
+
+def test_brokers_without_such_questions_are_asked_for_metadata(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As beside Apache Kafka's brokers: they count as reached, until they know of another."""
+
+    async def act(scene: Scene) -> None:
+        for broker in scene.brokers.running.values():
+            del broker.served[API_BY_NAME["BrokerStanding"].key]
+        zombie = scene.leader(scene.key)
+        scene.lose_service()
+        await asyncio.sleep(2 * SESSION_S)
+        assert scene.silent() == set(), "all answer, and none knows anything newer"
+        scene.find_service()
+        assert await scene.brokers.come_to_rest(30)
+        scene.cut_off_tree(zombie)
+        await asyncio.sleep(SESSION_S + BOUND_S)
+        assert scene.leader(scene.key) != zombie
+        assert scene.silent() == {zombie}
+        (said,) = [each for each in caplog.messages if each.startswith(f"broker {zombie} falls")]
+        assert "it is not a member" in said or "newer leader epoch" in said
+
+    play(act)
+
+
+def test_a_silent_controller_decides_nothing() -> None:
+    async def act(scene: Scene) -> None:
+        zombie = scene.controller()
+        line = await scene.line(zombie)
+        metadata = MetadataRequest(topics=[])
+        assert (await line.send(metadata, version=9)).controller_id == zombie
+        scene.cut_off_tree(zombie)
+        await scene.until(lambda: zombie in scene.silent())
+        assert (await line.send(metadata, version=9)).controller_id == -1
+        topic = CreatableTopic(name="u", num_partitions=1, replication_factor=1)
+        made = await line.send(CreateTopicsRequest(topics=[topic], timeout_ms=100), version=5)
+        assert made.topics[0].error_code == ErrorCode.NOT_CONTROLLER
+        moves = await line.send(ListPartitionReassignmentsRequest(topics=None), version=0)
+        assert moves.error_code == ErrorCode.NOT_CONTROLLER
+        assert scene.brokers.running[zombie].controller.term is not None, "it was not told yet"
+        line.close()
+
+    play(act)
+
+
+def test_what_a_silent_broker_is_given_to_lead_is_silent_too() -> None:
+    """The controller still reaches it, and its session has not ended yet."""
+
+    async def act(scene: Scene) -> None:
+        controller = scene.controller()
+        zombie = next(number for number in scene.brokers.numbers if number != controller)
+        line = await scene.line(controller)
+        await scene.after_heartbeat(zombie)
+        scene.cut_off_tree(zombie)
+        await scene.until(lambda: zombie in scene.silent())
+        replicas = sorted(scene.brokers.numbers, key=lambda number: number != zombie)
+        more = CreatePartitionsTopic(
+            name="t", count=2, assignments=[CreatePartitionsAssignment(broker_ids=replicas)]
+        )
+        asked = CreatePartitionsRequest(topics=[more], timeout_ms=50)
+        made = asyncio.ensure_future(line.send(asked, version=1))
+        partitions, key = scene.brokers.running[zombie].partitions, TopicPartition("t", 1)
+        await scene.until(lambda: key in partitions)
+        assert partitions[key].is_assigned_leader
+        assert not partitions[key].is_leader
+        await made
+        line.close()
 
     play(act)
 

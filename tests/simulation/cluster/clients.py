@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
-from tests.simulation.cluster.answers import error_codes
+from tests.simulation.cluster.answers import OFFSETS, error_codes
 from tests.simulation.cluster.brokers import PORT, Brokers
 from tests.simulation.cluster.witness import BOUND_S, Witness
 
@@ -258,16 +258,27 @@ async def fetch(
 
 
 class Committer(Client):
-    """Commits rising offsets for a group without members, and looks at them."""
+    """Commits rising offsets for a group without members, and looks at them.
 
-    def __init__(self, brokers: Brokers, name: str = "committer") -> None:
+    One that is `informed` knows at any time who coordinates: one that was deposed hears nothing of
+    it, and so has offsets to tell that are old.
+    """
+
+    def __init__(
+        self, brokers: Brokers, name: str = "committer", *, informed: bool = False
+    ) -> None:
         super().__init__(brokers, name)
+        self._informed = informed
         self._next = 0
         self._late: set[int] = set()
 
     async def step(self) -> None:
         """Commit the next offset, and look what the coordinator says it is."""
-        to = await self.coordinator(PLAIN_GROUP, GROUP)
+        state = self.brokers.state(OFFSETS) if self._informed else None
+        if state is not None and state.leader >= 0:
+            to = state.leader
+        else:
+            to = await self.coordinator(PLAIN_GROUP, GROUP)
         if self.random.random() < 0.5:
             self._next += 1
             wanted = OffsetCommitRequestPartition(partition_index=0, committed_offset=self._next)

@@ -62,6 +62,7 @@ class History:
     controllers: int
     superseded: int
     refusals: int
+    offsets_shown: int
     away_acknowledged: int
     seconds: float
     digest: str
@@ -87,6 +88,7 @@ def run_history(seed: int, kind: Kind | None = None, latency_ms: Range | None = 
             witness.controllers,
             witness.superseded,
             witness.refusals,
+            witness.offsets_shown,
             witness.away_acknowledged,
             world.loop.time(),
             world.trace.digest(),
@@ -101,7 +103,7 @@ class _Scenario:
         self._faults = Faults(brokers, kind)
         self._deeds = deeds
         self._reader = Reader(brokers, PARTITIONS)
-        self._committer = Committer(brokers)
+        self._committer = Committer(brokers, informed=kind is Kind.SEVERED)
 
     async def run(self) -> None:
         brokers = self.brokers

@@ -41,6 +41,8 @@ class Witness:
     """Answers of brokers without a session, after a newer leader had acknowledged: in the bound."""
     refusals: int = 0
     """Answers of silent brokers, after a newer leader had acknowledged: that is not for them."""
+    offsets_shown: int = 0
+    """How often a coordinator's committed offset was held against what was confirmed before."""
     away_acknowledged: int = 0
     """Records acknowledged while the coordination service was away."""
     _leaders: dict[tuple[TopicPartition, object, int], int] = field(default_factory=dict)
@@ -163,6 +165,7 @@ class Witness:
 
         Excused are the `late` ones: commits that had no answer, and may arrive at any time.
         """
+        self.offsets_shown += least > 0
         if offset >= least:
             self._offsets[group] = max(self._offsets.get(group, 0), offset)
         elif offset in late:

@@ -36,6 +36,9 @@ Topic = Callable[..., str]
 MINUTE_MS = 60_000
 SOON_S = 20.0
 """Far less than what the calls may take, and plenty for a busy machine."""
+PROMISED_S = 0.05
+TRIES = 20
+"""In how many tries a call must once end in the promised time: the machine may be busy."""
 
 
 @pytest.fixture(autouse=True)
@@ -119,8 +122,14 @@ CALLS: dict[str, tuple[type[Message], Callable[[KafkaConsumer, TopicPartition], 
     ),
     "end_offsets": (ListOffsetsRequest, lambda consumer, it: consumer.end_offsets([it])),
     "topics": (MetadataRequest, lambda consumer, it: consumer.topics()),
+    "partitions_for_topic": (
+        MetadataRequest,
+        lambda consumer, it: consumer.partitions_for_topic("unheard-of"),
+    ),
     "poll": (OffsetFetchRequest, lambda consumer, it: consumer.poll(MINUTE_MS)),
     "poll by policy": (ListOffsetsRequest, lambda consumer, it: consumer.poll(MINUTE_MS)),
+    "poll_arrow": (ListOffsetsRequest, lambda consumer, it: consumer.poll_arrow(MINUTE_MS)),
+    "consume": (ListOffsetsRequest, lambda consumer, it: consumer.consume(1, timeout=60)),
     "iteration": (ListOffsetsRequest, lambda consumer, it: next(consumer)),
 }
 
@@ -143,6 +152,36 @@ def test_a_wakeup_ends_each_call_that_waits(
     proxy.heal()
     again = Call(lambda: function(consumer, partition))
     assert again.ended() is None, "the wakeup was for one call"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wakeup_ends_each_call_within_50_ms(
+    proxy: FaultProxy, make: Callable[..., KafkaConsumer], topic: Topic, name: str
+) -> None:
+    """Nobody looks now and then whether there was one: the wait itself is ended."""
+    kind, function = CALLS[name]
+    partition = TopicPartition(topic(records=3), 0)
+    consumer = make(group_id=f"group-of-{partition.topic}")
+    consumer.assign([partition])
+    took_s: list[float] = []
+    ended_s: list[float] = []
+
+    def wait() -> None:
+        try:
+            function(consumer, partition)
+        finally:
+            ended_s.append(time.monotonic())
+
+    while len(took_s) < TRIES and min(took_s, default=PROMISED_S) >= PROMISED_S:
+        held = proxy.stall(kind, at="answer")
+        call = Call(wait)
+        assert held.happened.wait(SOON_S), "the request was never sent"
+        woken_s = time.monotonic()
+        consumer.wakeup()
+        assert isinstance(call.ended(), WakeupError)
+        took_s.append(ended_s[-1] - woken_s)
+        proxy.heal()
+    assert min(took_s) < PROMISED_S, took_s
 
 
 def test_a_wakeup_from_a_signal_handler(

@@ -18,6 +18,7 @@ from barnabas.coordination.contract import SessionExpired
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
+from barnabas.wire.frame import request_frame
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -212,3 +213,56 @@ def test_a_queued_handler_must_not_have_done_anything(
     with pytest.raises(AssertionError, match=bug):
         router._handle(served, cast(Any, SimpleNamespace(connection=connection)))
     pending.close()
+
+
+class Peer:
+    """A connection that keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.session = SimpleNamespace(client_host="h")
+        self.answers: list[bytes] = []
+        self.closed = ""
+
+    def answer(self, data: bytes) -> None:
+        self.answers.append(data)
+
+    def close(self, reason: str) -> None:
+        self.closed = reason
+
+
+@pytest.mark.parametrize("late", ["before", "meanwhile", "never"])
+def test_a_broker_looks_at_the_clock_before_it_handles_and_before_it_answers(
+    serving: Serving, late: str
+) -> None:
+    """It may have stood still at any moment: nothing from before its silence is sent."""
+    now_s = 9.0
+    seen: list[bool] = []
+
+    class Silence:
+        until_s = 10.0
+        is_silent = False
+
+        def look(self) -> None:
+            self.is_silent, self.until_s = True, float("inf")
+
+    silence = Silence()
+
+    def handle(broker: object, request: object) -> DescribeClusterResponse:
+        nonlocal now_s
+        seen.append(silence.is_silent)
+        if late == "meanwhile":
+            now_s = 10.0
+        return DescribeClusterResponse()
+
+    served = {KEY: replace(serving.broker.served[KEY], handle=handle)}
+    metrics = RequestMetrics(Registry(), served)
+    router: Any = Router(None, served, cast(Any, silence), lambda: now_s, metrics, 1, {})
+    if late == "before":
+        now_s = 10.0
+    peer = Peer()
+    router.dispatch(
+        cast(Any, peer), memoryview(request_frame(DescribeClusterRequest(), 1, 1, "")[4:])
+    )
+    assert seen == [late == "before"]
+    assert len(peer.answers) == (late != "meanwhile")
+    assert bool(peer.closed) == (late == "meanwhile")
