@@ -339,7 +339,11 @@ class ProducerCore:
             await self.flush(None if left is None else left())
         except BarnabasError as failure:
             elapsed_ms = (self._loop.time() - began_s) * 1000
-            log.warning("closing: records are given up after %.0f ms: %s", elapsed_ms, failure)
+            log.warning(
+                "producer closed after %.0f ms, buffered records are dropped: %s",
+                elapsed_ms,
+                failure,
+            )
         finally:
             self._ended = True
             self._unwatch()

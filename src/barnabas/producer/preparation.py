@@ -84,7 +84,7 @@ class Preparation:
             try:
                 changed = interceptor.on_send(record)
             except Exception:  # a hook of the user's must not stop his records
-                log.exception("%r failed in on_send", interceptor)
+                log.exception("interceptor %r is skipped: failed in on_send", interceptor)
             else:
                 record = record if changed is None else changed
         return (
@@ -149,7 +149,7 @@ class Preparation:
                 try:
                     close()
                 except Exception:  # the others must be closed, too
-                    log.exception("%r failed in close", interceptor)
+                    log.exception("interceptor %r: failed in close", interceptor)
 
     def _acknowledged(self, metadata: RecordMetadata) -> None:
         self._tell(metadata, None)
@@ -164,7 +164,9 @@ class Preparation:
                 try:
                     acknowledged(metadata, failure)
                 except Exception:  # a hook of the user's must not stop his callbacks
-                    log.exception("%r failed in on_acknowledgement", interceptor)
+                    log.exception(
+                        "interceptor %r is skipped: failed in on_acknowledgement", interceptor
+                    )
 
 
 def serializer_of(given: Any) -> Callable[[str, Any, Any], Any] | None:

@@ -191,8 +191,8 @@ class Silence:
         self.is_silent = not speaks
         partitions = list(self._partitions.values())
         led = sum(partition.is_assigned_leader for partition in partitions)
-        what = "speaks again" if speaks else "falls silent"
-        logger.warning("broker %d %s: partitions=%d: %s", self._broker_id, what, led, reason)
+        what = "serves its partitions again" if speaks else "stops serving its partitions"
+        logger.warning("broker %d %s: leading=%d: %s", self._broker_id, what, led, reason)
         for partition in partitions:
             if speaks:
                 partition.unmute()

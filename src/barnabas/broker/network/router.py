@@ -211,7 +211,7 @@ class Router(Generic[Host]):
             self._silence.look()
             if self._silence.is_silent:  # and this response is from before
                 release(ranges_in(response))
-                connection.close("this broker has fallen silent")
+                connection.close("this broker may no longer lead the partitions")
                 return
         try:
             parts = response_parts(response, request.version, request.correlation_id)

@@ -318,7 +318,7 @@ def test_a_callback_that_fails_stops_nobody(world: World, caplog: pytest.LogCapt
     [logged] = caplog.records
     assert (logged.name, logged.getMessage()) == (
         "barnabas.producer",
-        "a callback of a record failed",
+        "record callback failed, the others are still called",
     )
     assert logged.exc_info is not None
     assert logged.exc_info[0] is ZeroDivisionError

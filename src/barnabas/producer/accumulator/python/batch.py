@@ -378,7 +378,7 @@ class PendingBatch:
             elif failure is not None:
                 callback(failure)
         except Exception:  # of the user's callback: the others must be called, too
-            log.exception("a callback of a record failed")
+            log.exception("record callback failed, the others are still called")
 
     def put(
         self,
