@@ -323,9 +323,11 @@ def _least(filters: Sequence[ACLFilter]) -> int:
 
 def _must_be(kind: type, name: str, value: object) -> None:
     if not isinstance(value, kind):
-        raise InvalidValueError(f"{name} {value!r}: must be of {kind.__name__}")
+        raise InvalidValueError(f"{name} {value!r}: must be a member of {kind.__name__}")
 
 
 def _must_not_be(name: str, value: object, forbidden: IntEnum) -> None:
     if value is forbidden:
-        raise InvalidValueError(f"{name} {forbidden.name} is for filters; a rule must name one")
+        raise InvalidValueError(
+            f"{name} {forbidden.name} is for filters only: an ACL must have a specific one"
+        )

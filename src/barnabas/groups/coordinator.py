@@ -233,7 +233,7 @@ class GroupCoordinator:
             self._consumer.keep_alive(group, member, now_ms, outcome)
         interrupted = self._rounds.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
         undo_join = outcome.undo
-        assert undo_join is not None, "a new member has joined, which is written"
+        assert undo_join is not None, "a new member has joined; the append is pending"
 
         def undo(code: ErrorCode) -> list[Reply]:
             replies = interrupted + undo_join(code)
@@ -255,7 +255,7 @@ class GroupCoordinator:
         ):
             return outcome
         former, undo_change = group, outcome.undo
-        assert undo_change is not None, "a member has left, which is written"
+        assert undo_change is not None, "a member has left; the append is pending"
         classic = downgraded(former, now_ms)
         outcome.records += [*former.tombstones(), classic.record()]
         self.groups[former.group_id] = classic

@@ -236,7 +236,7 @@ class DiskFile:
         try:
             return os.fstat(self._descriptor).st_size
         except OSError as failure:
-            raise _refused("measure", self.path, failure) from failure
+            raise _refused("get the size of", self.path, failure) from failure
 
     def truncate(self, size: int) -> None:
         try:
@@ -353,7 +353,7 @@ class DiskFiles:
         except FileNotFoundError:
             return None
         except OSError as failure:
-            raise _refused("look at", path, failure) from failure
+            raise _refused("stat", path, failure) from failure
 
     def list(self, path: str) -> list[str]:
         try:
@@ -370,7 +370,7 @@ class DiskFiles:
         except FileExistsError:
             if not os.path.isdir(path):
                 raise StorageError(
-                    f"cannot create directory {path}: a file is in its place"
+                    f"cannot create directory {path}: a file of that name exists"
                 ) from None
         except FileNotFoundError:
             try:
@@ -441,7 +441,7 @@ class DiskFiles:
         try:
             disk = os.statvfs(path)
         except OSError as failure:
-            raise _refused("measure the disk of", path, failure) from failure
+            raise _refused("get the free space of", path, failure) from failure
         return disk.f_frsize * disk.f_blocks, disk.f_frsize * disk.f_bavail
 
     def lock(self, path: str) -> DiskLock:

@@ -101,7 +101,10 @@ class _Batches:
             self.unreadable.append((position, str(failure)))
             return header
         if offsets != sorted(set(offsets)) or offsets[-1] > last_offset:
-            what = f"a wrapper up to offset {last_offset} that holds {offsets[0]} to {offsets[-1]}"
+            what = (
+                f"a compressed message up to offset {last_offset} has offsets {offsets[0]} to "
+                f"{offsets[-1]}"
+            )
             self.unreadable.append((position, what))
             return header
         return header.starting_at(offsets[0])

@@ -123,7 +123,7 @@ def validate(
     producer.
     """
     if len(records) <= MAGIC_AT:
-        raise RequestError(ErrorCode.INVALID_RECORD, "no record batch")
+        raise RequestError(ErrorCode.INVALID_RECORD, "the request has no record batch")
     if records[MAGIC_AT] < 2:
         if version >= _FIRST_VERSION_WITH_BATCHES and origin == "client":
             raise RequestError(
@@ -176,10 +176,10 @@ def _check_header(header: BatchHeader, rules: Rules, version: int) -> None:
     if count <= 0 or offsets != count:
         raise _invalid(f"the batch spans {offsets} offsets and has {count} records")
     if header.attributes & CONTROL_BIT:
-        raise _invalid("clients do not write control batches")
+        raise _invalid("control batches cannot be produced by clients")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise _invalid(
-            f"producer {header.producer_id} sent a batch with sequence {header.base_sequence}"
+            f"producer {header.producer_id}: sequence {header.base_sequence}, must be at least 0"
         )
 
 
@@ -217,7 +217,7 @@ def _cut(records: Buffer, size: int) -> Buffer:
     if rest >= PREFIX_SIZE:
         announced = int.from_bytes(records[size + 8 : size + PREFIX_SIZE], "big", signed=True)
         if announced + PREFIX_SIZE <= rest:
-            raise _invalid("an append holds exactly one record batch")
+            raise _invalid("more than one record batch for a partition; must be exactly one")
     return memoryview(records)[:size]
 
 

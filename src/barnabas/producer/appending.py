@@ -146,7 +146,7 @@ def _refusal_error(core: ProducerCore, refusal: Refusal, arguments: Arguments) -
         return _size_error(core.options, topic, value, key)
     assert refusal is Refusal.CLOSED, refusal
     if core.closing or core.transaction_manager is None:
-        return ProducerClosed("the producer is closed: it takes no more records")
+        return ProducerClosed("the producer is closed and accepts no records")
     transaction = core.transaction_manager.transaction
     return transaction.error or transaction.illegal("send a record")
 
@@ -154,9 +154,9 @@ def _refusal_error(core: ProducerCore, refusal: Refusal, arguments: Arguments) -
 def _memory_error(options: ProducerOptions, topic: str) -> KafkaTimeoutError:
     """Return the exception for a record that found no memory in time."""
     return KafkaTimeoutError(
-        f"no memory for a record of {topic!r} after {options.max_block_ms:.0f} ms (max.block.ms="
-        f"{options.max_block_ms}): buffer.memory={options.buffer_memory} is taken by records that "
-        "brokers have not acknowledged yet"
+        f"no memory for a record of {topic!r} after max.block.ms={options.max_block_ms:.0f}: "
+        f"buffer.memory={options.buffer_memory} is full of records that brokers have not "
+        "acknowledged yet"
     )
 
 
@@ -170,8 +170,8 @@ def _type_error(
     for name, field in (("value", value), ("key", key)):
         if field is not None and not isinstance(field, _BYTES):
             return TypeError(
-                f"{name} of type {type(field).__name__}: must be bytes, bytearray, memoryview or "
-                f"None, or what {name}_serializer turns to that"
+                f"{name} is of type {type(field).__name__}: must be bytes, bytearray, memoryview "
+                f"or None, or set {name}_serializer"
             )
     for name, number in (("partition", partition), ("timestamp_ms", timestamp_ms)):
         if number is not None and not isinstance(number, int):
@@ -187,5 +187,5 @@ def _size_error(options: ProducerOptions, topic: str, value: Any, key: Any) -> E
         else f"max.request.size={options.max_request_size}"
     )
     return MessageSizeTooLargeError(
-        f"a record for {topic!r} with {size} bytes of key and value is larger than {bound} allows"
+        f"a record for {topic!r} with {size} bytes of key and value exceeds {bound}"
     )

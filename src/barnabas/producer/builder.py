@@ -74,6 +74,6 @@ class BatchBuilder:
         self.close()
         if self._records is None:
             if not self._count:
-                raise InvalidValueError("a batch without a record cannot be sent")
+                raise InvalidValueError("an empty batch cannot be sent")
             self._records = self._builder.finish()
         return self._records

@@ -258,7 +258,7 @@ class Coordinator:
         self, what: str, timeout_ms: float, last: BarnabasError | None
     ) -> KafkaTimeoutError:
         why = f": {last}" if last is not None else ""
-        return KafkaTimeoutError(f"{what}{self._name}: not done within {timeout_ms:g} ms{why}")
+        return KafkaTimeoutError(f"{what}{self._name}: not completed within {timeout_ms:g} ms{why}")
 
     @property
     def _name(self) -> str:

@@ -117,8 +117,8 @@ class Preparation:
         arguments = self.intercept((topic, value, key, headers, target, time_ms))
         if arguments[0] != topic:
             raise InvalidValueError(
-                f"an interceptor has turned a row for {topic!r} to {arguments[0]!r}: the rows of "
-                "one call go to one topic; use send for such records"
+                f"an interceptor changed the topic of a row from {topic!r} to {arguments[0]!r}: "
+                "all rows of one call must go to one topic; use send() instead"
             )
         _, value, key, headers, target, time_ms = self.serialize(arguments)
         return key, value, headers, time_ms, target

@@ -166,7 +166,7 @@ class ProduceRequests:
                     self._client.request_refresh()
         missing = PartitionProduceResponse(
             error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
-            error_message="the answer does not mention this partition",
+            error_message="missing in the broker's response",
         )
         for batch in waiting.values():
             sender.settle(batch, missing, now_ms, broker)

@@ -30,10 +30,10 @@ class State(Enum):
 
     UNINITIALIZED = "not initialized: call init_transactions() first"
     INITIALIZING = "being initialized"
-    READY = "outside of a transaction: call begin_transaction() first"
+    READY = "not in a transaction: call begin_transaction() first"
     IN_TRANSACTION = "in a transaction"
     COMMITTING = "committing"
-    HANDED_OVER = "done, as its transaction was handed over: close it"
+    HANDED_OVER = "finished, because its transaction was handed over: close it"
     ABORTING = "aborting"
     ABORTABLE_ERROR = "in a transaction that failed: call abort_transaction()"
     FATAL_ERROR = "no longer usable: close it"

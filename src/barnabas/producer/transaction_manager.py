@@ -58,7 +58,7 @@ class TransactionManager:
         if isinstance(group, str):
             group = ConsumerGroupMetadata(group)
         if not group.group_id:
-            raise InvalidValueError(f"group {group!r}: a group's name is needed")
+            raise InvalidValueError(f"group {group!r}: the group id must not be empty")
         if not offsets:
             return
         coordinator, identity = self._core.coordinator, self._core.sender.identity

@@ -132,7 +132,7 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
             if room < 0:
                 raise too_large(limit)
             if not chunk and not rest and not unpacker.eof:
-                raise corrupt("gzip", "it ends early")
+                raise corrupt("gzip", "it is truncated")
             chunks.append(chunk)
         rest = unpacker.unused_data
         if not rest:
@@ -175,11 +175,11 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
         size = int.from_bytes(data[position : position + 4], "big")
         block = data[position + 4 : position + 4 + size]
         if len(block) < size or position + 4 > len(data):
-            raise corrupt("snappy", "a block is cut")
+            raise corrupt("snappy", "a block is truncated")
         yield block
         position += 4 + size
     if position > len(data):
-        raise corrupt("snappy", "the stream header is cut")
+        raise corrupt("snappy", "the stream header is truncated")
 
 
 def unpack_snappy_block(block: memoryview, room: int, limit: int) -> Buffer:

@@ -108,17 +108,24 @@ def _build(
         if not builder.count:
             base_offset = record.offset
         elif record.offset <= last:
-            raise CorruptRecordError(f"offset {record.offset} after offset {last} in a wrapper")
+            raise CorruptRecordError(
+                f"offset {record.offset} follows offset {last} in a compressed message"
+            )
         last = record.offset
         if not 0 <= last - base_offset < OFFSETS_MAX or last > last_offset:
             raise CorruptRecordError(
-                f"offset {last} in a wrapper of offsets {base_offset} to {last_offset}"
+                f"offset {last} in a compressed message of offsets {base_offset} to {last_offset}"
             )
         if builder.append(record.timestamp, record.key, record.value, (), last - base_offset) < 0:
-            raise CorruptRecordError(f"the messages from offset {base_offset} on fit no batch")
+            raise CorruptRecordError(
+                f"the messages from offset {base_offset} on are too large for a batch"
+            )
     span = last_offset - base_offset
     if span >= OFFSETS_MAX:
-        raise CorruptRecordError(f"a wrapper of {span + 1} offsets from {base_offset} on")
+        raise CorruptRecordError(
+            f"a compressed message of {span + 1} offsets from {base_offset} on: must be at most "
+            f"{OFFSETS_MAX}"
+        )
     batch = finish(
         builder,
         Codec.of(header.attributes & CODEC_MASK) if packed else Codec.NONE,

@@ -156,7 +156,7 @@ def _entries(data: memoryview, whole: bool) -> Iterator[_Message]:
         position = start + size
         if start > len(data) or position > len(data):
             if whole:
-                raise CorruptRecordError("message inside a wrapper is truncated")
+                raise CorruptRecordError("message inside a compressed message is truncated")
             return
         if size < _START.size:
             raise CorruptRecordError(f"a message of {size} bytes is smaller than its fixed fields")

@@ -92,7 +92,7 @@ def walk(data: memoryview) -> list[tuple[int, int, int]]:
             position += 4 + length + (4 if flags & 0x10 else 0)
         position += 4 + (4 if flags & 0x04 else 0)
         if position > len(data):
-            raise _damaged("a frame is cut")
+            raise _damaged("a frame is truncated")
         frames.append((start, position, bound))
     if not frames:
         raise _damaged("there is no frame")
@@ -129,17 +129,17 @@ def _read_header(data: memoryview, start: int) -> tuple[int, int, int]:
     if data[start : start + 4] != MAGIC:
         raise _damaged("a frame has the wrong magic")
     if len(data) - start < 7:
-        raise _damaged("a frame header is cut")
+        raise _damaged("a frame header is truncated")
     flags = data[start + 4]
     checksum_at = start + 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
     if checksum_at >= len(data):
-        raise _damaged("a frame header is cut")
+        raise _damaged("a frame header is truncated")
     return flags, checksum_at, checksum_at + 1
 
 
 def _read_size(data: memoryview, position: int) -> int:
     if position + 4 > len(data):
-        raise _damaged("a frame is cut")
+        raise _damaged("a frame is truncated")
     return int.from_bytes(data[position : position + 4], "little")
 
 

@@ -138,7 +138,7 @@ class Standing:
         if not others:
             return Verdict(True, "no other broker is known", math.inf)
         if self._ended:
-            return Verdict(False, "its session has ended", math.inf)
+            return Verdict(False, "its session has expired", math.inf)
         if now_ms < self.lease_ends_ms:
             return Verdict(True, "its session is alive", self.lease_ends_ms)
         if fenced is not None:
@@ -164,7 +164,11 @@ class Standing:
             counted = f"{len(reached) + 1} of {len(others) + 1} brokers"
             return Verdict(False, f"it reaches only {counted}, itself included", math.inf)
         until_ms = sorted(reached, reverse=True)[needed - 1] + TRUST_MS
-        return Verdict(True, "no broker that it reaches is in contact with the service", until_ms)
+        return Verdict(
+            True,
+            "none of the brokers that it reaches is in contact with the coordination service",
+            until_ms,
+        )
 
     def _news(self, broker_id: int, answer: Answer, controller_epoch: int) -> str | None:
         if answer.controller_epoch > controller_epoch:
@@ -173,5 +177,5 @@ class Standing:
                 f"not {controller_epoch}"
             )
         if not answer.is_member:
-            return f"for broker {broker_id} it is not a member of the cluster"
+            return f"broker {broker_id} does not count it as a member of the cluster"
         return None

@@ -135,7 +135,7 @@ class ControllerCommands:
             own = self._options().endpoints
             hint = f"can it reach the advertised listener {own.control_plane or own.inter_broker}?"
             if own.control_plane is not None:
-                hint += " (a controller of Apache Kafka needs control.plane.listener.name too)"
+                hint += " (a controller of Apache Kafka needs control.plane.listener.name, too)"
             raise ServiceUnavailable(
                 f"the cluster's controller ({who}) did not send the cluster's metadata within "
                 f"{patience_ms} ms; {hint}"

@@ -251,12 +251,12 @@ class Router(Generic[Host]):
             connection.answer(response_frame(response, 0, header.correlation_id))
             return
         if served is not None:
-            range_text = f"{served.first_version} to {served.last_version} are served"
+            range_text = f"supported: {served.first_version} to {served.last_version}"
         elif header.api_key in self._elsewhere:
             listener = self._elsewhere[header.api_key]
-            range_text = f"served on {listener} alone (control.plane.listener.name)"
+            range_text = f"this API is for listener {listener} only (control.plane.listener.name)"
         else:
-            range_text = "not served here"
+            range_text = "this broker does not have the API"
         connection.close(
             f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
         )
