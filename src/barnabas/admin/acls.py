@@ -29,7 +29,7 @@ from barnabas.wire.messages.delete_acls import (
 )
 from barnabas.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
-NOT_TOLD = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 """In place of a set of operations: it was not requested."""
 
 FIRST_VERSION_WITH_USERS = 3
@@ -301,7 +301,7 @@ def _matched(acl: DeleteAclsMatchingAcl) -> AclOutcome:
 
 def operations_of(bits: int) -> frozenset[ACLOperation] | None:
     """Return the operations of a bit set in a response; None if it was not requested."""
-    if bits == NOT_TOLD:
+    if bits == NOT_REQUESTED:
         return None
     return frozenset(
         operation

@@ -177,7 +177,7 @@ class Reassignment:
         await self._discard((key, broker) for broker in assignment.removing)
         await self._store(key, Assignment(target))
         await self._forget_legacy([key])
-        self._outbox.tell(knowledge.brokers, [key])
+        self._outbox.update_metadata(knowledge.brokers, [key])
         logger.info("%s: reassignment to %s completed", key, list(target))
         await self._deletion.resume()
 

@@ -265,12 +265,12 @@ class ClassicProtocol:
         """Store the leader's assignment and answer all members; those left out get nothing."""
         assignments = {item.member_id: item.assignment for item in request.assignments}
         refusals = list(out.replies)
-        told = []
+        tokens = []
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             waiting = group.syncing.pop(member.member_id, None)
             if waiting is not None:
-                told.append(waiting.token)
+                tokens.append(waiting.token)
                 out.replies.append(Reply(waiting.token, self._rounds.synced(group, member)))
                 self._rounds.keep_member(group, member, now_ms, out)
         group.become(State.STABLE, now_ms)
@@ -286,7 +286,7 @@ class ClassicProtocol:
                 group.initial_ms_left = None
                 group.is_join_timed = False
             refusal = SyncGroupResponse(error_code=group_error(code))
-            return refusals + [Reply(token, refusal) for token in told]
+            return refusals + [Reply(token, refusal) for token in tokens]
 
         out.undo = undo
 

@@ -35,7 +35,7 @@ Entry = dict[str, Any]
 
 
 def files_to_dump(files: Files, path: str) -> Iterator[str]:
-    """Yield the files that a path stands for: itself, those of a partition, or of all of them."""
+    """Yield the files at a path: itself, those of a partition, or of all partitions."""
     if not files.is_dir(path):
         if not files.exists(path):
             raise InvalidValueError(f"{path}: no such file")

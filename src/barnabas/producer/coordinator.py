@@ -1,6 +1,6 @@
-"""What a producer says to transaction and group coordinators: ids, partitions, offsets, the end.
+"""Requests of a producer to transaction and group coordinators: ids, partitions, offsets, the end.
 
-Each call repeats itself until it succeeds, fails for good or its time is up: coordinators move,
+Each call is retried until it succeeds, fails permanently or times out: coordinators move,
 load, and may still be writing the end of the last transaction.
 """
 
@@ -64,7 +64,7 @@ class Coordinator:
         self._nodes: dict[tuple[int, str], int] = {}
 
     async def init_producer_id(self, current: Identity = NOBODY, *, timeout_ms: float) -> Identity:
-        """Ask for a producer id, or for the next epoch of the one that there is."""
+        """Request a producer id, or the next epoch of the current one."""
         transactional_id = self._transactional_id
 
         async def attempt() -> Identity:
@@ -121,7 +121,7 @@ class Coordinator:
         await self._repeat(attempt, "adding partitions to the transaction", timeout_ms)
 
     async def add_offsets(self, identity: Identity, group_id: str, *, timeout_ms: float) -> None:
-        """Make the offsets of a group part of the transaction, whichever come."""
+        """Make the offsets of a group part of the transaction, before they are sent."""
         request = AddOffsetsToTxnRequest(
             transactional_id=self._transactional_id or "",
             producer_id=identity.producer_id,
@@ -145,7 +145,7 @@ class Coordinator:
         *,
         timeout_ms: float,
     ) -> None:
-        """Give the group's coordinator offsets that count when the transaction is committed."""
+        """Send the group's coordinator offsets that take effect when the transaction commits."""
         group_id = group.group_id or ""
 
         async def attempt() -> None:

@@ -1,4 +1,4 @@
-"""Many records in one call: what became of them, and tables of Arrow as their source."""
+"""Many records in one call: their outcome, and Arrow tables as their source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RecordRange:
 
 
 class ManyFuture:
-    """What became of the records of one call."""
+    """The outcome of the records of one call."""
 
     def __init__(self, segments: Sequence[Segment], wait: Callable[[PendingBatch, Any], object]):
         self._segments = segments
@@ -59,7 +59,7 @@ class ManyFuture:
         return self.is_done and self.exception is None
 
     def failed(self) -> bool:
-        """Return whether all is known and some records were given up."""
+        """Return whether every outcome is known and some records failed."""
         return self.is_done and self.exception is not None
 
     def batches(self) -> list[PendingBatch]:

@@ -1,4 +1,4 @@
-"""Entries looked for in bytes that may be damaged: where one can begin, how large it says it is.
+"""Searches for entries in bytes that may be damaged: where one can begin, what size it claims.
 
 An entry is a batch of magic 2, or a message (or a wrapper of messages) of magic 0 or 1. What is
 found here is a guess, which the caller confirms by the entry's checksum. Files are read through a
@@ -46,7 +46,7 @@ def chunks(read: Read, position: int, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def is_zero(read: Read, position: int, end: int) -> bool:
-    """Return whether only zeros follow: a file may be given its size before it is filled."""
+    """Return whether only zeros follow: a file may be preallocated before it is filled."""
     for start, data in chunks(read, position, end):
         if data.strip(b"\0"):
             return False

@@ -3,7 +3,7 @@
     magic 04 22 4d 18 | FLG | BD | [content size 8] | [dictionary id 4] | header checksum
     | ([size LE, high bit: stored] block [checksum 4])* | 00 00 00 00 | [content checksum 4]
 
-Java refuses blocks that refer to earlier ones, so ours are independent: 64 KiB each, no checksums.
+Java rejects blocks that refer to earlier ones, so these are independent: 64 KiB each, no checksums.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def packer(level: int) -> cramjam.lz4.Compressor | None:
 
 
 def add_blocks(out: bytearray, data: memoryview) -> None:
-    """Append the blocks of some data to a frame of ours that is still open."""
+    """Append the blocks of some data to an open frame of this layout."""
     for start in range(0, len(data), BLOCK_SIZE):
         block: Buffer = data[start : start + BLOCK_SIZE]
         packed = cramjam.lz4.compress_block(block, store_size=False)

@@ -213,16 +213,16 @@ class ControllerCommands:
         self.learned.look()
         return UpdateMetadataResponse()
 
-    def _view(self, told: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
+    def _view(self, sent: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
         own = self._registration.view
-        if told.id == own.broker_id:
+        if sent.id == own.broker_id:
             return own  # in which an empty host stands for the address that the client dialled
         return BrokerView(
-            told.id,
-            {each.listener: (each.host, each.port) for each in told.endpoints},
-            told.rack,
+            sent.id,
+            {each.listener: (each.host, each.port) for each in sent.endpoints},
+            sent.rack,
             known.epoch if known is not None else -1,
-            {each.listener: each.security_protocol for each in told.endpoints},
+            {each.listener: each.security_protocol for each in sent.endpoints},
         )
 
     async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:

@@ -351,7 +351,7 @@ def validate_records(
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
     A record that cannot be read ends the walk; other faults are gathered, one for each record.
-    A wrong offset delta is named only where nothing else is wrong, because it can be mended.
+    A wrong offset delta is named only where nothing else is wrong, because it can be corrected.
     Timestamp -1 (none) is always inside the bounds. `first` is the index of the first record,
     where those before it were walked over already.
     """

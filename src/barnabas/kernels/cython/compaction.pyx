@@ -599,7 +599,8 @@ def filter_records(
     bint drop_tombstones=False,
     int64_t shift=0,
 ):
-    """Leave out the records that newer ones replace, those without a key and, if told, tombstones.
+    """Leave out the records that newer ones replace, those without a key and, on request,
+    tombstones.
 
     Records from `map_end` on all stay. `shift` is added to the timestamp deltas. Returns the bytes
     that stay (None: all, as they are), their number, whether tombstones are among them, and their

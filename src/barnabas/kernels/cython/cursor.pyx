@@ -238,7 +238,7 @@ cdef class RecordCursor:
                 if self.check_crcs:
                     computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
                     if computed != load32(p + CRC_AT):
-                        return  # reading the batch tells of it
+                        return  # reading the batch raises it
                 packed = self.slice(p + HEADER_SIZE, p + size)
                 count = <int32_t>load32(p + COUNT_AT)
                 records = self.unpack(attributes & CODEC_MASK, packed, count)
@@ -459,7 +459,8 @@ cdef class RecordCursor:
         return 0
 
     def take(self, int64_t count, /):
-        """Return the next records, at most `count`; what is wrong is told when nothing else is."""
+        """Return the next records, at most `count`; an error is raised when no record is left
+        before it."""
         cdef list records = []
         cdef Layout layout
         cdef ConsumerRecord record

@@ -128,7 +128,8 @@ def filter_records(
     drop_tombstones: bool = False,
     shift: int = 0,
 ) -> tuple[bytearray | None, int, bool, int]:
-    """Leave out the records that newer ones replace, those without a key and, if told, tombstones.
+    """Leave out the records that newer ones replace, those without a key and, on request,
+    tombstones.
 
     Records from `map_end` on all stay. `shift` is added to the timestamp deltas. Returns the bytes
     that stay (None: all, as they are), their number, whether tombstones are among them, and their

@@ -46,7 +46,7 @@ class RecordCursor:
     `position` is the offset after what was taken, `leader_epoch` the epoch of the batch before it.
     `progressed` says whether there was at least one whole batch. `aborted` lists (first offset,
     producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes,
-    count)` decompresses so many records: to a buffer, or to an iterator of buffers with whole
+    count)` decompresses this many records: to a buffer, or to an iterator of buffers with whole
     records and their number, of which one is held at a time. A deserializer is a function of bytes,
     or an object whose `deserialize` gets topic, headers and bytes. The buffer must stay unchanged.
     """

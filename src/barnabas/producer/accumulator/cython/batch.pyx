@@ -261,7 +261,7 @@ cdef class PendingBatch:
         self.add(EITHER, callback, None)
 
     cdef void add(self, int outcome, object callback, RecordFuture future):
-        """Note whom to notify of the outcome, or notify at once."""
+        """Add a callback for the outcome; call it immediately if that is known."""
         cdef list fresh
         if self.watchers is None and not self.done:
             fresh = []

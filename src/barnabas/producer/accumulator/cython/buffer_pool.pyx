@@ -58,7 +58,7 @@ cdef class BufferPool:
         return wanted
 
     cdef int give_back(self, bytearray buffer, int64_t charge) except -1:
-        """Take a buffer back that was charged with so many bytes."""
+        """Release a buffer that was charged with this many bytes."""
         self.in_use -= charge
         if charge == self.batch_size and buffer is not None:
             self.free.append(buffer)
