@@ -107,8 +107,8 @@ def _head(demo: Demo, data: Path) -> Iterator[str]:
     project, at = demo.project, f"--bootstrap {demo.bootstrap}"
     yield f"broker on {demo.bootstrap}, data in {data}"
     if demo.lacking is None:
-        definitions = [place for place in project.files() if place.startswith("transformations")]
-        yield f"pipeline: {', '.join(str(project.directory / place) for place in definitions)}"
+        definitions = [path for path in project.files() if path.startswith("transformations")]
+        yield f"pipeline: {', '.join(str(project.directory / path) for path in definitions)}"
     else:
         yield f"no pipeline: {demo.lacking}"
     yield "try in another terminal:"

@@ -222,10 +222,10 @@ class Coordinator:
         known = ErrorCode.of(code)
         asked = (kind, key if key is not None else self._transactional_id or "")
         node = self._nodes.get(asked)
-        place = f" on broker {node}" if node is not None else ""
+        broker = f" on broker {node}" if node is not None else ""
         if known in _MOVED:
             self._nodes.pop(asked, None)
-        raise request_error(code, f"{what}{self._name}{place}: {known.meaning}")
+        raise request_error(code, f"{what}{self._name}{broker}: {known.meaning}")
 
     async def _repeat(
         self, attempt: Callable[[], Awaitable[Any]], what: str, timeout_ms: float

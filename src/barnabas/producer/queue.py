@@ -60,9 +60,9 @@ class PartitionQueue:
 
     def put_back(self, batch: ProducerBatch) -> None:
         """Requeue a batch, before all that came after it."""
-        place = 0
+        index = 0
         for waiting in self.batches:
             if waiting.order > batch.order:
                 break
-            place += 1
-        self.batches.insert(place, batch)
+            index += 1
+        self.batches.insert(index, batch)

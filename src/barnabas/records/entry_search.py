@@ -58,7 +58,7 @@ def possible_entries(read: Read, position: int, end: int, offset: int) -> Iterat
     """Yield the positions where an entry may begin, of an offset that is not far above this one."""
     high = offset >> 32
     prefixes = b"|".join(re.escape(each.to_bytes(4, "big")) for each in (high, high + 1))
-    # Offset, a size that is not 0, four bytes, a magic; found at overlapping places, too.
+    # Offset, a size that is not 0, four bytes, a magic; found at overlapping positions, too.
     pattern = re.compile(
         rb"(?=(?:" + prefixes + rb").{4}(?!\0{4})[\0-\x7f].{3}.{4}[\0-\x02])", re.DOTALL
     )

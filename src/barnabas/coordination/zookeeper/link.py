@@ -205,9 +205,9 @@ class Link:
         connection = self._client._connection
         connect = connection._connect
 
-        def measured(*place: Any) -> tuple[float, float]:
+        def measured(*arguments: Any) -> tuple[float, float]:
             self._began_s = time.monotonic()
-            read_timeout_ms, connect_timeout_ms = connect(*place)
+            read_timeout_ms, connect_timeout_ms = connect(*arguments)
             self.timeout_ms = round(read_timeout_ms * 3 / 2)  # it waits for two thirds of it
             return read_timeout_ms, connect_timeout_ms
 

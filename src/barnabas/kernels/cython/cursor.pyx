@@ -116,7 +116,7 @@ cdef class RecordCursor:
     cdef bint whole_value
     cdef list aborted  # (first offset, producer id), the last one first
     cdef set aborting
-    cdef dict unpacked  # what `prepare` has decompressed, by the place of its batch
+    cdef dict unpacked  # what `prepare` has decompressed, by the position of its batch
 
     # The batch that is open: all of it, or the chunk up to `stop` of a large one.
     cdef object chunks
@@ -339,9 +339,9 @@ cdef class RecordCursor:
     cdef int enter(
         self, const uint8_t* p, int64_t size, int16_t attributes, int32_t count, int64_t last_offset
     ) except -1:
-        cdef Py_ssize_t place = p - <const uint8_t*>self.view.buf
+        cdef Py_ssize_t begin = p - <const uint8_t*>self.view.buf
         if attributes & CODEC_MASK:
-            records = self.unpacked.pop(place, None)
+            records = self.unpacked.pop(begin, None)
             if records is None:
                 records = self.unpack(
                     attributes & CODEC_MASK, self.slice(p + HEADER_SIZE, p + size), count

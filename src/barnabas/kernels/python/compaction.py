@@ -236,17 +236,17 @@ def _filter_batch(
     """Return what stays of a plain batch: None for all of it, nothing for nothing."""
     attributes, base_timestamp, count = header.attributes, header.base_timestamp, header.count
     has_horizon = attributes & DELETE_HORIZON_BIT != 0
-    place = (position + HEADER_SIZE, position + header.size, count, header.base_offset, map_end)
+    span = (position + HEADER_SIZE, position + header.size, count, header.base_offset, map_end)
     drop = has_horizon and now_ms >= base_timestamp
-    kept, kept_count, tombstones, delta_max = filter_records(slots, buffer, *place, drop)
+    kept, kept_count, tombstones, delta_max = filter_records(slots, buffer, *span, drop)
     # A batch that reaches beyond the map is looked at again: its tombstones must wait for that.
     if tombstones and not has_horizon and header.last_offset < map_end:
         shift = wrap64(base_timestamp - horizon_ms)
         attributes |= DELETE_HORIZON_BIT
         base_timestamp = horizon_ms
-        kept, _, _, delta_max = filter_records(slots, buffer, *place, drop, shift)
+        kept, _, _, delta_max = filter_records(slots, buffer, *span, drop, shift)
         if kept is None:  # the horizon is the base timestamp already
-            kept = bytearray(buffer[place[0] : place[1]])
+            kept = bytearray(buffer[span[0] : span[1]])
     if kept is None:
         # A batch that was emptied before stays only if it is still asked for.
         return None if count else b""

@@ -23,7 +23,7 @@ class RecordFault(Exception):
 
 
 class Layout(NamedTuple):
-    """A record's numbers and the places of its fields; a length of -1 is null."""
+    """A record's numbers and the positions of its fields; a length of -1 is null."""
 
     end: int
     timestamp_delta: int

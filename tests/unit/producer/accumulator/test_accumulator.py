@@ -477,7 +477,7 @@ def test_memory_that_was_given_back_cannot_be_read(world: World) -> None:
     world.accumulator.append("t", b"v")
     [batch] = world.take()
     batch.complete(0)
-    with pytest.raises(AssertionError, match="given back"):
+    with pytest.raises(AssertionError, match="was released"):
         batch.view()
 
 

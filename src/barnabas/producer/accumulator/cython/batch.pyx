@@ -161,7 +161,7 @@ cdef class PendingBatch:
 
     def view(self):
         """Return the batch as it was encoded; its header is there once `finish` was called."""
-        assert self.buffer is not None, "the memory of this batch was given back"
+        assert self.buffer is not None, "the buffer of this batch was released"
         return memoryview(self.buffer)[:self.used]
 
     def finish(
@@ -179,7 +179,7 @@ cdef class PendingBatch:
         cdef Py_ssize_t size
         cdef uint8_t* p
         cdef uint32_t crc
-        assert self.buffer is not None, "the memory of this batch was given back"
+        assert self.buffer is not None, "the buffer of this batch was released"
         if packed is None:
             batch = self.buffer
             size = self.used

@@ -21,7 +21,7 @@ cdef class RecordSender:
         taken, then raises KafkaTimeoutError.
 
             producer.send("orders", b"two teapots", key=b"customer-7", headers=[("v", b"1")])
-            producer.send("orders", b"a cup").add_callback(lambda place: print(place.offset))
+            producer.send("orders", b"a cup").add_callback(lambda written: print(written.offset))
         """
         if self._direct is None:
             return self._prepare_and_send((topic, value, key, headers, partition, timestamp_ms))

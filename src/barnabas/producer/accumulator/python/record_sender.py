@@ -34,7 +34,7 @@ class RecordSender:
         exhausted, then raises KafkaTimeoutError.
 
             producer.send("orders", b"two teapots", key=b"customer-7", headers=[("v", b"1")])
-            producer.send("orders", b"a cup").add_callback(lambda place: print(place.offset))
+            producer.send("orders", b"a cup").add_callback(lambda written: print(written.offset))
         """
         arguments = (topic, value, key, headers, partition, timestamp_ms)
         if self._direct is None:
