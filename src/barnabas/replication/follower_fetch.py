@@ -125,7 +125,7 @@ class FollowerFetch:
         if self._followed.pop(key, None) is not None:
             self._touched[key] = None
 
-    def news(self, now_ms: int) -> dict[TopicPartition, Wanted | None]:
+    def changes(self, now_ms: int) -> dict[TopicPartition, Wanted | None]:
         """Return what to fetch from now on of the partitions that may have changed; None: nothing.
 
         The others are fetched as before.

@@ -147,9 +147,9 @@ class Standing:
             )
         reached = []
         for broker_id, answer in self._answers.items():
-            news = self._news(broker_id, answer, controller_epoch)
-            if news is not None:
-                return Verdict(False, news, math.inf)
+            newer = self._newer(broker_id, answer, controller_epoch)
+            if newer is not None:
+                return Verdict(False, newer, math.inf)
             if answer.asked_ms + TRUST_MS <= now_ms:
                 continue
             # One that has reconnected recently: so may this broker, in a moment.
@@ -170,7 +170,7 @@ class Standing:
             until_ms,
         )
 
-    def _news(self, broker_id: int, answer: Answer, controller_epoch: int) -> str | None:
+    def _newer(self, broker_id: int, answer: Answer, controller_epoch: int) -> str | None:
         if answer.controller_epoch > controller_epoch:
             return (
                 f"broker {broker_id} knows controller epoch {answer.controller_epoch}, "

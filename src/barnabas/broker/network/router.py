@@ -79,12 +79,12 @@ class Router(Generic[Host]):
         clock: Callable[[], float],
         metrics: RequestMetrics,
         queued_max: int,
-        elsewhere: Mapping[int, str],
+        other_listeners: Mapping[int, str],
     ) -> None:
-        """Serve some APIs; `elsewhere` maps other API keys to the listener that serves them."""
+        """Serve some APIs; `other_listeners` has the listener of those served on another."""
         self._host = host
         self._served = served
-        self._elsewhere = elsewhere
+        self._other_listeners = other_listeners
         self._silence = silence
         self._clock = clock
         self._metrics = metrics
@@ -252,8 +252,8 @@ class Router(Generic[Host]):
             return
         if served is not None:
             range_text = f"supported: {served.first_version} to {served.last_version}"
-        elif header.api_key in self._elsewhere:
-            listener = self._elsewhere[header.api_key]
+        elif header.api_key in self._other_listeners:
+            listener = self._other_listeners[header.api_key]
             range_text = f"this API is for listener {listener} only (control.plane.listener.name)"
         else:
             range_text = "this broker does not have the API"

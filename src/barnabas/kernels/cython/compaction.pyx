@@ -512,8 +512,8 @@ def map_records(
 ):
     """Enter the offsets of uncompressed records from `start_offset` on.
 
-    Returns how many keys are new, and the offset of the first record that found no room (-1: all
-    did). Records without a key take no room.
+    Returns how many keys are new, and the offset of the first record that did not fit (-1: all
+    did). Records without a key need no room.
     """
     cdef Py_buffer slot, view
     cdef Trouble trouble
@@ -545,8 +545,8 @@ def map_batches(
 ):
     """Enter the records of plain batches, whose CRC is checked, until something else comes.
 
-    Returns the position of the first batch that was not done (special, cut, or without room for a
-    record), how many keys are new, and the offset that found no room (-1: all did).
+    Returns the position of the first batch that was not done (special, incomplete, or with a record
+    that does not fit), how many keys are new, and the offset that did not fit (-1: all did).
     """
     cdef Py_buffer slot, view
     cdef Trouble trouble
@@ -602,9 +602,9 @@ def filter_records(
     """Leave out the records that newer ones replace, those without a key and, on request,
     tombstones.
 
-    Records from `map_end` on all stay. `shift` is added to the timestamp deltas. Returns the bytes
-    that stay (None: all, as they are), their number, whether tombstones are among them, and their
-    greatest timestamp delta.
+    Records from `map_end` on are all kept. `shift` is added to the timestamp deltas. Returns the
+    bytes that are kept (None: all, unchanged), their number, whether tombstones are among them, and
+    their greatest timestamp delta.
     """
     cdef Py_buffer slot, view
     cdef Trouble trouble
@@ -652,12 +652,12 @@ def filter_batches(
     int64_t horizon_ms,
     retained,
 ):
-    """Pass plain batches, whose CRC is checked, through the map into `out`, until something else
-    comes or `out` could overflow.
+    """Filter plain batches, whose CRC is checked, by the map into `out`, until something else comes
+    or `out` could overflow.
 
-    Tombstones that stay get `horizon_ms` as their delete horizon, unless they have one; when that
-    has passed (`now_ms`), they go. A batch without records stays if its last offset is in
-    `retained` (int64, ascending). Returns both positions, and whether anything was changed.
+    Tombstones that are kept get `horizon_ms` as their delete horizon, unless they have one; when
+    that has passed (`now_ms`), they are removed. A batch without records stays if its last offset
+    is in `retained` (int64, ascending). Returns both positions, and whether anything was changed.
     """
     cdef Py_buffer slot, view, target, offsets
     cdef Trouble trouble

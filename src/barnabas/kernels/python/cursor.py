@@ -2,9 +2,9 @@
 
 A batch is opened when its first record is: its CRC is checked, it is decompressed, and whole
 batches that the user must not see are skipped (below the wanted offset, transaction markers,
-aborted transactions). The position moves past whatever is left out, and past the end of a batch
-whose last records compaction took. A record that cannot be read stops the reader before it, for
-good: so does the last record of a batch that has more bytes than its records need.
+aborted transactions). The position moves past what is skipped, and past the end of a batch whose
+last records were compacted away. An unreadable record stops the reader before it permanently; so
+does the last record of a batch with bytes left over.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ from barnabas.kernels.python.reader import read_headers
 
 
 class RecordCursor:
-    """What is left of a partition's part of a Fetch answer; `take` gives its records in lists.
+    """The unread rest of a partition's part of a Fetch response; `take` returns its records in
+    lists.
 
     `position` is the offset after what was taken, `leader_epoch` the epoch of the batch before it.
     `progressed` says whether there was at least one whole batch. `aborted` lists (first offset,
     producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes,
     count)` decompresses this many records: to a buffer, or to an iterator of buffers with whole
-    records and their number, of which one is held at a time. A deserializer is a function of bytes,
-    or an object whose `deserialize` gets topic, headers and bytes. The buffer must stay unchanged.
+    records and their number, one in memory at a time. A deserializer is a function of bytes, or an
+    object whose `deserialize` gets topic, headers and bytes. The buffer must stay unchanged.
     """
 
     def __init__(
@@ -93,17 +94,17 @@ class RecordCursor:
 
     @property
     def unpacking(self) -> bool:
-        """Whether it is inside a large batch, of which one chunk is held at a time."""
+        """Whether it is inside a large batch, of which one chunk is in memory at a time."""
         return self._chunks is not None
 
     @property
     def bytes_left(self) -> int:
-        """How many fetched bytes are not yet looked at."""
+        """How many fetched bytes are not read yet."""
         left = len(self._buffer) - self._next
         return left if left >= HEADER_SIZE else 0
 
     def survey(self) -> tuple[int, int]:
-        """Return where reading on begins after all whole batches: the offset, the epoch before."""
+        """Return where the next fetch begins, after all whole batches: offset, and epoch before."""
         begin, position, epoch = self._next, self.position, -1
         while len(self._buffer) - begin >= HEADER_SIZE and self._buffer[begin + MAGIC_AT] == 2:
             size = size_at(self._buffer, begin)
@@ -116,7 +117,7 @@ class RecordCursor:
         return position, epoch
 
     def prepare(self, size_max: int) -> None:
-        """Decompress batches in advance, until they come to `size_max` bytes."""
+        """Decompress batches in advance, up to `size_max` bytes."""
         begin, total = self._next, 0
         while total < size_max and len(self._buffer) - begin >= HEADER_SIZE:
             if self._buffer[begin + MAGIC_AT] != 2:
@@ -164,7 +165,7 @@ class RecordCursor:
         return len(records)
 
     def _open(self) -> bool:
-        """Go to the next batch with records for the user; return False if there is none."""
+        """Open the next batch with records for the user; return False if there is none."""
         while len(self._buffer) - self._next >= HEADER_SIZE:
             begin = self._next
             if self.progressed and self._buffer[begin + MAGIC_AT] < 2:
@@ -256,7 +257,7 @@ class RecordCursor:
         return record
 
     def _go_on(self) -> None:
-        """Take the next chunk of a large batch; a failure stays, for the next call."""
+        """Read the next chunk of a large batch; a failure is kept for the next call."""
         if self._failure is not None:
             raise untraced(self._failure)
         assert self._chunks is not None

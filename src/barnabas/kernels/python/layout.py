@@ -16,7 +16,7 @@ from barnabas.kernels.contract import Buffer, Fault
 
 
 class RecordFault(Exception):
-    """What is wrong with the record at hand; never leaves the kernels."""
+    """A fault of the current record; never leaves the kernels."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault

@@ -26,7 +26,7 @@ cdef class BufferPool:
         self.free = []
 
     cdef bint reserve(self, int64_t size, bint in_turn):
-        """Return whether there was memory, which is the caller's now."""
+        """Reserve memory for the caller; return whether there was enough."""
         if self.waiting and not in_turn:
             return False
         if self.in_use + size > self.memory and self.in_use > 0:
