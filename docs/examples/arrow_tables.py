@@ -1,4 +1,4 @@
-"""Tables in, tables out: records as Arrow columns, without an object for each."""
+"""Send and receive Arrow tables, without a Python object per record."""
 
 import sys
 
@@ -17,7 +17,7 @@ def send(bootstrap: str, table: pa.Table) -> None:
 
 
 def receive(bootstrap: str, count: int) -> pa.Table:
-    """Return so many records as one table."""
+    """Return this many records as one table."""
     batches = []
     with KafkaConsumer(
         TOPIC, bootstrap_servers=bootstrap, auto_offset_reset="earliest"

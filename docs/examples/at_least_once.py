@@ -1,6 +1,6 @@
-"""At least once: the position is committed after the records were handled.
+"""At least once: the position is committed after the records were processed.
 
-Nothing is lost; what was handled but not yet committed when the program died is handled again.
+Nothing is lost; what was processed but not yet committed when the program died is processed again.
 """
 
 import sys
@@ -12,10 +12,10 @@ TOPIC = "orders-to-ship"
 
 
 def send(bootstrap: str, count: int) -> None:
-    """Send orders and see to it that each has arrived.
+    """Send orders, and check that each was delivered.
 
-    acks="all" and idempotence are what a producer has unless told otherwise. It repeats what got no
-    answer, for up to delivery_timeout_ms, and the broker drops the repetitions.
+    acks="all" and idempotence are the defaults. The producer retries what was not acknowledged, for
+    up to delivery_timeout_ms, and the broker drops duplicates.
     """
     with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
         futures = [producer.send(TOPIC, b"order %d" % number) for number in range(count)]
@@ -24,7 +24,7 @@ def send(bootstrap: str, count: int) -> None:
 
 
 def receive(bootstrap: str, count: int, handle: Callable[[str], None]) -> None:
-    """Handle so many orders."""
+    """Process this many orders."""
     options = {
         "group_id": "shipping",
         "enable_auto_commit": False,
@@ -37,7 +37,7 @@ def receive(bootstrap: str, count: int, handle: Callable[[str], None]) -> None:
                 for record in records:
                     count -= 1
                     handle(record.value.decode())
-            consumer.commit()  # last: what is committed has been handled
+            consumer.commit()  # last: what is committed was processed
 
 
 if __name__ == "__main__":

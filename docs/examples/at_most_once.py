@@ -1,6 +1,6 @@
-"""At most once: the position is committed before the records are handled.
+"""At most once: the position is committed before the records are processed.
 
-A record that was in the works when the program died is not seen again, and none is seen twice.
+A record in progress when the program died is lost, and none is processed twice.
 """
 
 import sys
@@ -12,7 +12,7 @@ TOPIC = "readings"
 
 
 def send(bootstrap: str, count: int) -> None:
-    """Send each reading once: without an acknowledgement there is nothing to repeat."""
+    """Send each reading once: without acknowledgements nothing is retried."""
     options = {"acks": 0, "enable_idempotence": False, "retries": 0}
     with KafkaProducer(bootstrap_servers=bootstrap, **options) as producer:
         for number in range(count):
@@ -20,7 +20,7 @@ def send(bootstrap: str, count: int) -> None:
 
 
 def receive(bootstrap: str, count: int, handle: Callable[[str], None]) -> None:
-    """Handle so many readings."""
+    """Process this many readings."""
     options = {
         "group_id": "display",
         "enable_auto_commit": False,
@@ -29,7 +29,7 @@ def receive(bootstrap: str, count: int, handle: Callable[[str], None]) -> None:
     with KafkaConsumer(TOPIC, bootstrap_servers=bootstrap, **options) as consumer:
         while count > 0:
             batches = consumer.poll(timeout_ms=1000, max_records=5)
-            consumer.commit()  # first: whatever happens below, these are not read again
+            consumer.commit()  # first: these are never read again, whatever happens below
             for records in batches.values():
                 for record in records:
                     count -= 1

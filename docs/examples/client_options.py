@@ -10,7 +10,7 @@ bootstrap = sys.argv[1]
 with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, compression_type="zstd") as producer:
     print(producer.config["linger_ms"], producer.config["compression_type"])
 
-# The same under Kafka's names, as they stand in a properties file: texts are read as numbers.
+# The same under Kafka's names, as in a properties file: strings are converted to numbers.
 properties = {"bootstrap.servers": bootstrap, "linger.ms": "20", "compression.type": "zstd"}
 with KafkaProducer(**properties) as producer:
     print(producer.config["linger_ms"], producer.config["compression_type"])

@@ -1,7 +1,7 @@
 """Exactly once from topic to topic: results and positions are committed in one transaction.
 
-Readers with isolation_level="read_committed" see the result of each record once, whatever dies
-when.
+Readers with isolation_level="read_committed" see the result of each record once, whatever
+fails, and whenever it does.
 """
 
 import sys
@@ -14,21 +14,21 @@ SOURCE, TARGET = "amounts", "doubled"
 
 
 def send(bootstrap: str, count: int) -> None:
-    """Fill the source."""
+    """Send this many amounts to the source topic."""
     with KafkaProducer(bootstrap_servers=bootstrap) as producer:
         for number in range(count):
             producer.send(SOURCE, b"%d" % number)
 
 
 def transfer(bootstrap: str, count: int, work: Callable[[int], int]) -> None:
-    """Write the results of so many records to the target."""
-    # The name must be the same after a restart: what an earlier run left open is then aborted.
+    """Write the results of this many records to the target."""
+    # Keep the id across restarts: a transaction that the last run left open is then aborted.
     producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id="doubling-1")
     consumer = KafkaConsumer(
         SOURCE,
         bootstrap_servers=bootstrap,
         group_id="doubling",
-        enable_auto_commit=False,  # positions belong to the transactions
+        enable_auto_commit=False,  # positions are committed in the transactions
         auto_offset_reset="earliest",
         isolation_level="read_committed",
     )
@@ -56,7 +56,7 @@ def transfer(bootstrap: str, count: int, work: Callable[[int], int]) -> None:
 
 
 def results(bootstrap: str, count: int) -> list[int]:
-    """Read so many results, as anyone would who wants committed ones alone."""
+    """Return this many results, committed ones only."""
     options = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
     with KafkaConsumer(TARGET, bootstrap_servers=bootstrap, **options) as consumer:
         return [int(record.value) for record in islice(consumer, count)]

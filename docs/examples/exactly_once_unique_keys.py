@@ -1,7 +1,7 @@
-"""Exactly once into a database: every record has a key of its own, and repeats are dropped.
+"""Exactly once into a database: every record has a unique key, and duplicates are dropped.
 
-The database is the judge: what a record does and the note that it was done are one transaction
-there. So it does not matter who sent or read a record twice, or why.
+The database decides: the change that a record makes and its key are written in one transaction. So
+it does not matter why a record was sent or read twice.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ TOPIC = "payments"
 
 
 def send(bootstrap: str, payments: dict[str, int]) -> None:
-    """Send payments under their ids; safe to do again when in doubt."""
+    """Send payments with their ids as keys; it is safe to send them again."""
     with KafkaProducer(bootstrap_servers=bootstrap) as producer:
         futures = [
             producer.send(TOPIC, key=payment.encode(), value=b"%d" % amount)
@@ -24,7 +24,7 @@ def send(bootstrap: str, payments: dict[str, int]) -> None:
 
 
 def receive(bootstrap: str, count: int, database: sqlite3.Connection) -> None:
-    """Book so many records, repeats among them."""
+    """Book this many records, duplicates included."""
     database.execute("CREATE TABLE IF NOT EXISTS payments (id TEXT PRIMARY KEY, amount INTEGER)")
     options = {
         "group_id": "booking",
@@ -49,7 +49,7 @@ if __name__ == "__main__":
     bootstrap = sys.argv[1]
     payments = {"payment-1": 100, "payment-2": 250, "payment-3": 50}
     send(bootstrap, payments)
-    send(bootstrap, payments)  # the sender was not sure
+    send(bootstrap, payments)  # the sender did not know whether the first time worked
     with sqlite3.connect(":memory:") as database:
         receive(bootstrap, 6, database)
         print(database.execute("SELECT count(*), sum(amount) FROM payments").fetchone())

@@ -1,4 +1,4 @@
-"""The same records sent for throughput and sent for latency, and what the metrics say of each."""
+"""Send the same records for throughput and for latency, and compare the metrics."""
 
 import sys
 
@@ -7,18 +7,18 @@ from barnabas import KafkaProducer
 TOPIC = "tuning"
 
 THROUGHPUT = {
-    "linger_ms": 20,  # wait for company
-    "batch_size": 1_000_000,  # and have room for it
+    "linger_ms": 20,  # wait for more records
+    "batch_size": 1_000_000,  # and make room for them
     "compression_type": "lz4",
     "buffer_memory": 256 * 1024 * 1024,
 }
 LATENCY = {
-    "linger_ms": 0,  # a record leaves with the next request
+    "linger_ms": 0,  # a record is sent with the next request
 }
 
 
 def records_per_request(bootstrap: str, count: int, options: dict[str, object]) -> float:
-    """Send so many records and return how many a request carried on average."""
+    """Send this many records, and return the average number per request."""
     with KafkaProducer(bootstrap_servers=bootstrap, **options) as producer:
         for number in range(count):
             producer.send(TOPIC, b"a value of some length, number %d" % number)

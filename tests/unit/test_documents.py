@@ -48,6 +48,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    """A page names a file by its path, or by the end of it where the folder is clear."""
+    roots = ("src", "tests", "docs", "bench", "tools")
+    files = [f"/{name(path)}" for root in roots for path in (ROOT / root).rglob("*.py")]
+    assert len(files) > 1000, "the check has lost its files"
+    for named in re.findall(r"`([\w./-]+\.py)`", page.read_text()):
+        assert any(path.endswith(f"/{named}") for path in files) or (ROOT / named).exists(), named
+
+
 def test_every_page_is_found_from_the_readme() -> None:
     start = ROOT / "README.md"
     known, left = {start}, [start]

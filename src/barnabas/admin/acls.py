@@ -29,7 +29,7 @@ from barnabas.wire.messages.delete_acls import (
 )
 from barnabas.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
-NOT_TOLD = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 """In place of a set of operations: it was not requested."""
 
 FIRST_VERSION_WITH_USERS = 3
@@ -301,7 +301,7 @@ def _matched(acl: DeleteAclsMatchingAcl) -> AclOutcome:
 
 def operations_of(bits: int) -> frozenset[ACLOperation] | None:
     """Return the operations of a bit set in a response; None if it was not requested."""
-    if bits == NOT_TOLD:
+    if bits == NOT_REQUESTED:
         return None
     return frozenset(
         operation
@@ -323,9 +323,11 @@ def _least(filters: Sequence[ACLFilter]) -> int:
 
 def _must_be(kind: type, name: str, value: object) -> None:
     if not isinstance(value, kind):
-        raise InvalidValueError(f"{name} {value!r}: must be of {kind.__name__}")
+        raise InvalidValueError(f"{name} {value!r}: must be a member of {kind.__name__}")
 
 
 def _must_not_be(name: str, value: object, forbidden: IntEnum) -> None:
     if value is forbidden:
-        raise InvalidValueError(f"{name} {forbidden.name} is for filters; a rule must name one")
+        raise InvalidValueError(
+            f"{name} {forbidden.name} is for filters only: an ACL must have a specific one"
+        )

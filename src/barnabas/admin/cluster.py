@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.admin.acls import NOT_TOLD, ACLOperation, operations_of
+from barnabas.admin.acls import NOT_REQUESTED, ACLOperation, operations_of
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure_or_none
 from barnabas.client.cluster_client import ClusterClient
@@ -122,7 +122,7 @@ async def describe_cluster(
 
 async def _from_metadata(client: ClusterClient, authorized_operations: bool) -> ClusterDescription:
     view = await client.refresh()
-    bits = NOT_TOLD
+    bits = NOT_REQUESTED
     connection = await client.connection()
     version = connection.version_of(MetadataRequest, at_most=METADATA_VERSIONS_WITH_OPERATIONS[-1])
     if authorized_operations and version in METADATA_VERSIONS_WITH_OPERATIONS:

@@ -119,7 +119,9 @@ async def list_transactions_of(
         check(response.error_code, f"transactions of broker {broker_id}")
         if response.unknown_state_filters:
             unknown = ", ".join(response.unknown_state_filters)
-            raise InvalidRequestError(f"no transaction can be in state {unknown}")
+            raise InvalidRequestError(
+                f"broker {broker_id} does not know the transaction state {unknown}"
+            )
         return [
             ListedTransaction(
                 each.transactional_id, each.producer_id, each.transaction_state, broker_id

@@ -78,7 +78,9 @@ class AIOKafkaAdminClient:
     def client(self) -> ClusterClient:
         """The cluster client, for the functions of `barnabas.admin`."""
         if self._client is None:
-            raise IllegalStateError("the admin client is closed, or was not started")
+            raise IllegalStateError(
+                "the admin client is closed, or was not started: await start() first"
+            )
         return self._client
 
     async def start(self) -> None:

@@ -15,7 +15,7 @@ from barnabas.admin import (
     topic_descriptions,
 )
 from barnabas.admin import topics as topic_calls
-from barnabas.admin.acls import NOT_TOLD
+from barnabas.admin.acls import NOT_REQUESTED
 from barnabas.admin.answers import Answer, code_of, message_of, raise_first
 from barnabas.admin.config_entries import Resource
 from barnabas.admin.config_sources import ConfigResource
@@ -231,7 +231,7 @@ async def describe_consumer_groups(
         if isinstance(outcome, RequestError):
             # A group that does not exist is dead, which is not an error in the protocol.
             code = 0 if isinstance(outcome, GroupIdNotFoundError) else code_of(outcome)
-            answers.setdefault(-1, []).append((code, name, DEAD, "", "", [], NOT_TOLD))
+            answers.setdefault(-1, []).append((code, name, DEAD, "", "", [], NOT_REQUESTED))
         else:
             answers.setdefault(outcome.coordinator_id, []).append(_group(outcome))
     return [Answer(throttle_time_ms=0, groups=each) for each in answers.values()]
@@ -249,7 +249,7 @@ def _group(group: GroupDescription) -> tuple[Any, ...]:
             (each.member_id, each.client_id, each.host, each.metadata, each.assignment)
             for each in group.members
         ],
-        NOT_TOLD if operations is None else sum(1 << each for each in operations),
+        NOT_REQUESTED if operations is None else sum(1 << each for each in operations),
     )
 
 

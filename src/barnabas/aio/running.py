@@ -12,6 +12,6 @@ def running_loop(given: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEve
     running = asyncio.get_running_loop()
     if given is not None and given is not running:
         raise IllegalStateError(
-            f"loop={given!r}: start() was awaited on {running!r}; the option can be left out"
+            f"loop={given!r}: must be {running!r}, where start() was awaited; or leave it unset"
         )
     return running

@@ -86,7 +86,7 @@ def read_csv(path: Path) -> Iterator[Row]:
         lines = csv.DictReader(file)
         try:
             if "value" not in (lines.fieldnames or ()):
-                raise ValueError(f"the first line must name columns, value among them: {COLUMNS}")
+                raise ValueError(f"the first line must name columns, including value: {COLUMNS}")
             for cells in lines:
                 yield _row(cells)
         except (ValueError, csv.Error) as failure:
@@ -95,7 +95,7 @@ def read_csv(path: Path) -> Iterator[Row]:
 
 def _row(cells: dict[str, str | None]) -> Row:
     if None in cells or None in cells.values():
-        raise ValueError("the number of cells differs from that of the columns")
+        raise ValueError("must have as many cells as there are columns")
     headers = cells.get("headers")
     return (
         _bytes(cells, "key"),

@@ -34,12 +34,12 @@ class RoundRobinAssignor:
         lists = list(assignment.values())
         turn = 0
         for topic, positions in subscribers(partition_counts, ordered).items():
-            place = bisect_left(positions, turn)
+            index = bisect_left(positions, turn)
             for number in range(partition_counts[topic]):
-                if place == len(positions):
-                    place = 0
-                turn = positions[place]
+                if index == len(positions):
+                    index = 0
+                turn = positions[index]
                 lists[turn].append(TopicPartition(topic, number))
-                place += 1
+                index += 1
             turn += 1
         return assignment

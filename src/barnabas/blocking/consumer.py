@@ -226,7 +226,7 @@ class KafkaConsumer:
         return to_record_batch(store.finish(), self._schema)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[ConsumerRecord]:
-        """Return up to so many records as one list; wait `timeout` seconds for the first.
+        """Return at most this many records as one list; wait `timeout` seconds for the first.
 
         As in confluent-kafka, -1 waits forever.
 

@@ -304,7 +304,7 @@ class Broker:
 
     async def give_up(self, reason: str) -> None:
         """Stop because the broker cannot continue; `lost` notifies its owner."""
-        logger.critical("broker %d stops: %s", self.broker_id, reason)
+        logger.critical("broker %d is shutting down: %s", self.broker_id, reason)
         self.lost_reason = reason
         try:
             await self.stop()

@@ -340,11 +340,11 @@ def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServe
     options = broker.options
     metrics = RequestMetrics(broker.metrics, broker.served)
     control_plane = options.endpoints.control_plane
-    elsewhere = {
+    control_plane_apis = {
         key: control_plane or "" for key in broker.served if key not in broker.served_to_clients
     }
     data, control = (
         Router(broker, served, silence, broker.clock, metrics, options.queued_max_requests, other)
-        for served, other in ((broker.served_to_clients, elsewhere), (broker.served, {}))
+        for served, other in ((broker.served_to_clients, control_plane_apis), (broker.served, {}))
     )
     return SocketServer(data, control, timer.now_ms)

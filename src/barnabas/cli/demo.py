@@ -107,8 +107,8 @@ def _head(demo: Demo, data: Path) -> Iterator[str]:
     project, at = demo.project, f"--bootstrap {demo.bootstrap}"
     yield f"broker on {demo.bootstrap}, data in {data}"
     if demo.lacking is None:
-        definitions = [place for place in project.files() if place.startswith("transformations")]
-        yield f"pipeline: {', '.join(str(project.directory / place) for place in definitions)}"
+        definitions = [path for path in project.files() if path.startswith("transformations")]
+        yield f"pipeline: {', '.join(str(project.directory / path) for path in definitions)}"
     else:
         yield f"no pipeline: {demo.lacking}"
     yield "try in another terminal:"
@@ -127,7 +127,7 @@ def _goes_on(demo: Demo, deadline_s: float | None) -> bool:
 
 def _tell(demo: Demo, deadline_s: float | None) -> str | None:
     """Print lines; return the failure that ended it, if any."""
-    told: set[str] = set()
+    shown: set[str] = set()
     before: list[Window] = []
     next_s = time.monotonic()
     while _goes_on(demo, deadline_s):
@@ -135,8 +135,8 @@ def _tell(demo: Demo, deadline_s: float | None) -> str | None:
         windows = demo.windows()
         for window in reversed(windows):
             # The counts of its pages arrive one by one: it is complete when none has changed.
-            if window.start not in told and window in before:
-                told.add(window.start)
+            if window.start not in shown and window in before:
+                shown.add(window.start)
                 pages = ", ".join(
                     f"{page} {clicks}" for page, clicks in sorted(window.clicks.items())
                 )

@@ -144,7 +144,7 @@ async def _write(
             }
         )
     else:
-        line.tell(
+        line.print_line(
             f"{export.records:,} records in {counted(len(output.files), 'file')}, "
             f"{export.records / took_s:,.0f}/s"
         )

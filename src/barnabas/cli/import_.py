@@ -105,7 +105,7 @@ async def _send(
         print_json({"records": work.records, "files": len(files), "seconds": round(took_s, 3)})
     else:
         read = f"{work.records:,} records of {counted(len(files), 'file')}"
-        line.tell(f"{read}, {work.records / took_s:,.0f}/s")
+        line.print_line(f"{read}, {work.records / took_s:,.0f}/s")
 
 
 def _total(files: list[tuple[Path, Format]]) -> int | None:

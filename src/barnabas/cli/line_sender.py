@@ -100,7 +100,7 @@ class LineSender:
             self._topic, value, key, headers, self._partition, timestamp_ms
         )
         if isinstance(taken, Refusal):
-            raise InvalidValueError(f"line {line} cannot be queued: {taken.name}")
+            raise InvalidValueError(f"line {line} cannot be queued: {taken.value}")
         lines = self._lines.get(taken.batch)
         if lines is None:
             lines = self._follow(taken.batch)

@@ -175,8 +175,8 @@ def _directory(files: DiskFiles, given: str) -> str:
 
 def _print_flaw(flaw: Flaw) -> None:
     kind = "damage" if flaw.damage else "notice"
-    place = flaw.path if flaw.position is None else f"{flaw.path} at {flaw.position}"
-    print(f"{kind}: {place}: {flaw.what} ({flaw.remedy})")
+    location = flaw.path if flaw.position is None else f"{flaw.path} at {flaw.position}"
+    print(f"{kind}: {location}: {flaw.what} ({flaw.remedy})")
 
 
 # repair

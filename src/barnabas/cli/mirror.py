@@ -300,7 +300,7 @@ async def _run(
         engine,
         backoff=Backoff(random.random, initial_ms=200, max_ms=10_000),
         timeout_ms=arguments.timeout * 1000,
-        notify=lambda text: line.tell(f"barnabas mirror: {text}"),
+        notify=lambda text: line.print_line(f"barnabas mirror: {text}"),
         now_ms=loop.time() * 1000,
     )
     copying = loop.create_task(mirror.run())
@@ -315,7 +315,7 @@ async def _run(
             print(json.dumps(report.document() | {"done": True}), flush=True)
             INTERRUPTION.closed()
         elif report.partitions:
-            line.tell(f"barnabas mirror: {_text(report)}")
+            line.print_line(f"barnabas mirror: {_text(report)}")
             INTERRUPTION.closed()
 
 
@@ -339,7 +339,7 @@ async def _show_progress(
             report.partitions and loop.time() - reported_s >= PLAIN_REPORT_S and not arguments.json
         ):
             reported_s = loop.time()
-            line.tell(f"barnabas mirror: {_text(report)}")
+            line.print_line(f"barnabas mirror: {_text(report)}")
     if not copying.cancelled():
         copying.result()
 

@@ -133,7 +133,7 @@ def _action(
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+        raise argparse.ArgumentTypeError(f"{text!r} must name at least one table or sink")
     return names
 
 

@@ -162,7 +162,7 @@ async def _partition_count(client: ClusterClient, topic: str) -> int:
         cluster = await client.refresh([topic], auto_create=True)
         view = cluster.topics[topic]
         if view.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            failure = InvalidValueError(f"there is no topic {topic!r}")
+            failure = InvalidValueError(f"topic {topic!r} does not exist")
             failure.add_note(f"create it with: barnabas topics create {topic}")
             raise failure
         if view.error is not ErrorCode.NONE:
@@ -185,7 +185,7 @@ def row_reader(arguments: argparse.Namespace) -> Callable[[bytes], Row | str]:
         if divider is not None:
             key, found, value = line.partition(divider)
             if not found:
-                return f"no key separator {divider.decode(errors='replace')!r} in it"
+                return f"it has no key separator {divider.decode(errors='replace')!r}"
         if null is not None:
             key = None if key == null else key
             value = None if value == null else value
@@ -234,7 +234,7 @@ class Report:
         for line in lines:
             if rejected and line not in rejected:
                 culprit = min(rejected)
-                self.refused(line, f"it shared a batch with line {culprit}, which was refused")
+                self.refused(line, f"it shares a batch with line {culprit}, which was rejected")
                 continue
             reason = rejected.get(line, failure)
             # Of a batch that was given up for its age, the last answer is the reason.

@@ -32,7 +32,7 @@ class ProgressLine:
 
             self._live.update(Text(text), refresh=True)
 
-    def tell(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print a line that stays."""
         if self._live is None:
             print(text, file=sys.stderr, flush=True)

@@ -132,7 +132,7 @@ def _sql(arguments: argparse.Namespace) -> None:
             if arguments.output is not None:
                 found = result if rows is None else result.limited(rows)
                 written = write(found, arguments.output)
-                line.tell(f"{written:,} rows to {arguments.output}")
+                line.print_line(f"{written:,} rows to {arguments.output}")
             else:
                 assert rows is not None
                 _show(result, rows, arguments.json, line)
@@ -163,7 +163,7 @@ def _answer(
         yield local.run(query, tables.find)
         for feed in local.feeds.values():
             if feed.rows.unreadable:
-                line.tell(
+                line.print_line(
                     f"{feed.rows.unreadable:,} values of {feed.table.topic} do not fit its "
                     f"columns, which are null for them (see valueError): first at "
                     f"{feed.rows.first_unreadable}"
@@ -298,7 +298,7 @@ def _show(result: Result, rows: int, as_json: bool, line: ProgressLine) -> None:
         ]
         print_table(result.schema.names, cells[:rows])
     if found > rows:
-        line.tell(f"first {rows:,} rows; --limit shows more, --output writes all to a file")
+        line.print_line(f"first {rows:,} rows; --limit shows more, --output writes all to a file")
 
 
 def _cell(cell: Any) -> Any:

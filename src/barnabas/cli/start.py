@@ -149,9 +149,9 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions) -> str:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
-    places = ", ".join(str(endpoint) for endpoint in broker.endpoints)
+    addresses = ", ".join(str(endpoint) for endpoint in broker.endpoints)
     print(
-        f"Barnabas broker {broker.broker_id} is ready on {places} "
+        f"Barnabas broker {broker.broker_id} is ready on {addresses} "
         f"(data in {', '.join(broker.logs.paths)})",
         flush=True,
     )

@@ -88,12 +88,12 @@ class Authentication:
     def _check(self, answer: SaslAuthenticateResponse, address: Address) -> None:
         if answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED:
             raise AuthenticationFailedError(
-                f"{address} rejected our credentials ({self.mechanism}): "
+                f"{address} rejected the credentials ({self.mechanism}): "
                 f"{answer.error_message or 'no reason given'}"
             )
         if answer.error_code:
             raise request_error(
                 answer.error_code,
-                f"{address} failed to authenticate us ({self.mechanism}): "
+                f"{address} failed to authenticate this client ({self.mechanism}): "
                 f"{answer.error_message or ErrorCode.of(answer.error_code).meaning}",
             )

@@ -84,7 +84,7 @@ async def _connect(
         if not isinstance(failure, ConnectionRefusedError):
             words += f" ({elapsed_ms:.0f} ms)"
         if tls is not None and isinstance(failure, (ConnectionResetError, *_CUT_OFF)):
-            words += "; perhaps it does not use TLS: see security.protocol"
+            words += "; it may not use TLS: see security.protocol"
         raise ConnectError(f"cannot connect to {address}: {words}") from failure
 
 
@@ -134,9 +134,7 @@ async def _negotiate(connection: Connection, timeout_ms: float, *, encrypted: bo
             response = await connection.exchange(request, retry, timeout_ms)
     except (ConnectionLostError, RemoteProtocolError) as failure:
         if not encrypted:  # a TLS listener responds to plain bytes with an alert, or hangs up
-            raise type(failure)(
-                f"{failure}; perhaps it expects TLS: see security.protocol"
-            ) from None
+            raise type(failure)(f"{failure}; it may expect TLS: see security.protocol") from None
         raise
     if response.error_code != ErrorCode.NONE:
         raise request_error(

@@ -20,7 +20,7 @@ class Verdict(Enum):
 
     FAIL = "give up: the same request fails again"
     RETRY = "send it again"
-    REFRESH = "ask for new metadata, then send it again"
+    REFRESH = "refresh metadata, then send it again"
 
 
 def verdict(failure: ErrorCode | BarnabasError) -> Verdict:

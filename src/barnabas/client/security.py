@@ -84,7 +84,10 @@ def _load_own(context: ssl.SSLContext, options: SecurityOptions) -> None:
     elif chain is not None and key is not None:
         _load_texts(chain, key, load)
     elif chain is not None or key is not None or options.ssl_keyfile is not None:
-        raise ConfigError("a client's certificate and its key must be set together")
+        raise ConfigError(
+            "set the client's certificate and its key together: ssl.certfile and ssl.keyfile, or "
+            "ssl.keystore.certificate.chain and ssl.keystore.key"
+        )
 
 
 def _load_texts(chain: Password, key: Password, load: Callable[[str], object]) -> None:

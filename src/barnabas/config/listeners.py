@@ -91,22 +91,22 @@ def parse_listeners(
     protocols = parse_protocol_map(protocol_map)
     bind = parse_endpoints("listeners", listeners, protocols)
     _check_ports(bind)
-    told = bind
+    published = bind
     if advertised is not None:
-        told = parse_endpoints("advertised.listeners", advertised, protocols)
-        for endpoint in told:
+        published = parse_endpoints("advertised.listeners", advertised, protocols)
+        for endpoint in published:
             if endpoint.host in ("0.0.0.0", "::"):
                 raise ConfigError(
                     f"advertised.listeners={endpoint}: clients cannot connect to {endpoint.host}"
                 )
     names = [endpoint.name for endpoint in bind]
-    for endpoint in told:
+    for endpoint in published:
         if endpoint.name not in names:
             raise ConfigError(
                 f"advertised.listeners={endpoint}: {endpoint.name} is not among listeners "
                 f"({listeners})"
             )
-    inter_broker = _inter_broker(told, inter_broker_name, inter_broker_protocol)
+    inter_broker = _inter_broker(published, inter_broker_name, inter_broker_protocol)
     control_plane = control_plane_name.upper() if control_plane_name else None
     if control_plane is not None:
         wrong = None
@@ -114,13 +114,13 @@ def parse_listeners(
             wrong = f"not in listener.security.protocol.map ({protocol_map})"
         elif control_plane not in names:
             wrong = f"not among listeners ({listeners})"
-        elif all(endpoint.name != control_plane for endpoint in told):
+        elif all(endpoint.name != control_plane for endpoint in published):
             wrong = f"not among advertised.listeners ({advertised}), where the controller looks"
         elif control_plane == inter_broker:
             wrong = "must differ from the inter-broker listener"
         if wrong is not None:
             raise ConfigError(f"control.plane.listener.name={control_plane_name}: {wrong}")
-    return Listeners(bind, told, inter_broker, control_plane, advertised is None)
+    return Listeners(bind, published, inter_broker, control_plane, advertised is None)
 
 
 def check_served(listeners: Listeners) -> None:

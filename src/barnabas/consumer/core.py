@@ -281,7 +281,7 @@ class ConsumerCore:
             return f": {failure}"
         known = self.client.cluster.partitions_for(partition.topic)
         if known is None:
-            return f": no topic {partition.topic!r} is known"
+            return f": topic {partition.topic!r} is not known"
         if partition.partition not in known:
             return f": topic {partition.topic!r} has {len(known)} partitions"
         return ""

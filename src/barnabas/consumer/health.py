@@ -83,7 +83,7 @@ def _status(partitions: dict[str, dict[str, Any]]) -> str:
         f"{name} {part['doing']}" for name, part in partitions.items() if part["last_failure"]
     ]
     if failing:
-        return f"troubled: {', '.join(failing[:3])}"
+        return f"failing: {', '.join(failing[:3])}"
     fetching = sum(part["doing"] == "fetching" for part in partitions.values())
     return f"fetching {fetching} of {len(partitions)} partitions"
 

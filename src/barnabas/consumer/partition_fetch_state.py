@@ -17,13 +17,13 @@ class BlockedBy(Enum):
     """Why a partition is not fetched at the moment."""
 
     REVOKED = "no longer assigned"
-    PAUSED = "paused by the user"
-    NO_POSITION = "its position is being looked for"
-    HALTED = "an error waits for the user"
+    PAUSED = "paused"
+    NO_POSITION = "looking up its position"
+    HALTED = "stopped by an error, which the next poll raises"
     NO_LEADER = "waiting for a leader"
-    UNVALIDATED = "its position is being checked against the new leader's log"
-    BACKING_OFF = "pausing after an error"
-    FULL = "enough is read ahead"
+    UNVALIDATED = "validating its position with the new leader"
+    BACKING_OFF = "backing off after an error"
+    FULL = "enough is prefetched"
     FETCHING = "fetching"
 
 

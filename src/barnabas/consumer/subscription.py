@@ -27,10 +27,10 @@ from barnabas.structs import OffsetAndMetadata
 class Mode(Enum):
     """How partitions are assigned to this consumer."""
 
-    NONE = "nothing"
-    TOPICS = "topics by name"
-    PATTERN = "topics by pattern"
-    ASSIGNED = "partitions by hand"
+    NONE = "idle"
+    TOPICS = "subscribed to topics"
+    PATTERN = "subscribed to a pattern"
+    ASSIGNED = "assigned partitions manually"
 
 
 class Assigned:
@@ -171,7 +171,7 @@ class Subscription:
 
     def assign_from_group(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Own these partitions and no others; return the new ones. The rest keep their state."""
-        assert self.by_group, f"a group assigns to a consumer that reads {self.mode.value}"
+        assert self.by_group, f"a group assigns to a consumer that is {self.mode.value}"
         before = self._assigned
         self._replace(dict.fromkeys(partitions))
         return [partition for partition in self._assigned if partition not in before]
@@ -245,8 +245,8 @@ class Subscription:
     def _choose(self, mode: Mode) -> None:
         if self.mode not in (Mode.NONE, mode):
             raise IllegalStateError(
-                f"this consumer reads {self.mode.value}; call unsubscribe() before it reads "
-                f"{mode.value}"
+                f"this consumer is {self.mode.value} and cannot also be {mode.value}: call "
+                "unsubscribe() first"
             )
         self.mode = mode
 

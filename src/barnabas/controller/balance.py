@@ -105,15 +105,15 @@ class Balance:
         for broker, keys in own.items():
             if broker not in knowledge.live:
                 continue
-            elsewhere = [
+            not_preferred = [
                 key
                 for key in keys
                 if (held := knowledge.leaderships.get(key)) is not None and held.leader != broker
             ]
-            if len(elsewhere) * 100 > percentage_max * len(keys):
+            if len(not_preferred) * 100 > percentage_max * len(keys):
                 chosen += [
                     key
-                    for key in elsewhere
+                    for key in not_preferred
                     if broker in knowledge.leaderships[key].isr and not self._is_moving(key)
                 ]
         return chosen

@@ -85,7 +85,7 @@ class Deletion:
         return True
 
     async def _begin(self, topic: str, replicas: list[Replica]) -> None:
-        self._outbox.tell(self._knowledge.brokers, self._knowledge.partitions_of(topic))
+        self._outbox.update_metadata(self._knowledge.brokers, self._knowledge.partitions_of(topic))
         left = [each for each in replicas if self._phase(each) is not ReplicaPhase.DELETED]
         await self._replicas.take_offline(left)
         self._replicas.delete(left)

@@ -84,9 +84,9 @@ class Knowledge:
     def disk_works(self, broker_id: int, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Mark replicas as served; return those that were not before."""
         failed = self._failed.get(broker_id, set())
-        news = [key for key in keys if key in failed]
-        failed.difference_update(news)
-        return news
+        back = [key for key in keys if key in failed]
+        failed.difference_update(back)
+        return back
 
     def broker_gone(self, broker_id: int) -> None:
         """Remove a broker; when it returns, its disks are tried again."""

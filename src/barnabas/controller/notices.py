@@ -16,14 +16,14 @@ from barnabas.model.errors import CorruptFileError
 
 logger = logging.getLogger("barnabas.controller")
 
-Told = TypeVar("Told")
+Notice = TypeVar("Notice")
 
 
-class Notices(Generic[Told]):
+class Notices(Generic[Notice]):
     """The notifications of one kind."""
 
     def __init__(
-        self, tree: GuardedTree, parent: str, decode: Callable[[str, bytes], Told], more: Watch
+        self, tree: GuardedTree, parent: str, decode: Callable[[str, bytes], Notice], more: Watch
     ) -> None:
         """Read below `parent`; `more` is the watch for later notifications."""
         self._tree = tree
@@ -32,19 +32,19 @@ class Notices(Generic[Told]):
         self._more = more
         self._read: list[str] = []
 
-    async def read(self) -> list[Told]:
+    async def read(self) -> list[Notice]:
         """Return the notifications; unreadable ones are skipped."""
         names = await self._tree.tree.children(self._parent, self._more)
         self._read = [f"{self._parent}/{name}" for name in names]
-        told: list[Told] = []
+        notices: list[Notice] = []
         found = await self._tree.tree.get_many(self._read)
         for path, got in zip(self._read, found, strict=True):
             try:
                 if got is not None:
-                    told.append(self._decode(path, got[0]))
+                    notices.append(self._decode(path, got[0]))
             except CorruptFileError as failure:
                 logger.error("notification skipped, unreadable: %s", failure)
-        return told
+        return notices
 
     async def remove(self) -> None:
         """Remove the notifications that were read."""

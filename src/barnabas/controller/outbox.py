@@ -58,7 +58,7 @@ class Outbox:
         self._epoch = epoch
         self._listener = listener
         self._led: dict[int, dict[TopicPartition, bool]] = {}
-        self._told: dict[int, set[TopicPartition]] = {}
+        self._updates: dict[int, set[TopicPartition]] = {}
         self._stopped: dict[int, dict[TopicPartition, bool]] = {}
         self._sealed: list[Letter] = []
 
@@ -67,13 +67,13 @@ class Outbox:
         for broker in brokers:
             partitions = self._led.setdefault(broker, {})
             partitions[key] = partitions.get(key, False) or new
-        self.tell(self._knowledge.brokers, [key])
+        self.update_metadata(self._knowledge.brokers, [key])
 
-    def tell(self, brokers: Iterable[int], keys: Iterable[TopicPartition] = ()) -> None:
+    def update_metadata(self, brokers: Iterable[int], keys: Iterable[TopicPartition] = ()) -> None:
         """Send brokers the live brokers and the leaders of some partitions."""
         keys = set(keys)
         for broker in brokers:
-            self._told.setdefault(broker, set()).update(keys)
+            self._updates.setdefault(broker, set()).update(keys)
 
     def stop(self, broker: int, key: TopicPartition, *, delete: bool) -> None:
         """Tell a broker to stop a replica, and perhaps to delete it."""
@@ -90,7 +90,7 @@ class Outbox:
                 self._post(letters, broker, self._leader_and_isr(piece))
         # Usually all brokers get the same, of all partitions when a controller starts.
         described: list[tuple[set[TopicPartition], list[UpdateMetadataTopicState]]] = []
-        for broker, keys in self._told.items():
+        for broker, keys in self._updates.items():
             topics = next((topics for known, topics in described if known == keys), None)
             if topics is None:
                 topics = self._metadata(keys)
@@ -98,7 +98,7 @@ class Outbox:
             self._post(letters, broker, self._update_metadata(topics))
         for broker, stops in self._stopped.items():
             self._post(letters, broker, self._stop_replica(stops))
-        self._led, self._told, self._stopped = {}, {}, {}
+        self._led, self._updates, self._stopped = {}, {}, {}
 
     def take(self) -> list[Letter]:
         """Return all requests in order, and clear the outbox."""

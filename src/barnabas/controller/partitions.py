@@ -210,7 +210,7 @@ class Partitions:
                 stale.append(key)
             else:
                 self._knowledge.leaderships[key] = leadership
-                self._outbox.tell(self._knowledge.brokers, [key])
+                self._outbox.update_metadata(self._knowledge.brokers, [key])
         await self._reread(stale)
         return stale
 

@@ -28,8 +28,8 @@ class ReplicaPhase(Enum):
     NEW = "is to be created by its broker"
     ONLINE = "is on a live broker, in or out of sync"
     OFFLINE = "is on a dead broker or a failed disk"
-    DELETING = "its broker was told to delete it"
-    DELETED = "its broker has deleted it"
+    DELETING = "is being deleted by its broker"
+    DELETED = "was deleted by its broker"
     UNDELETABLE = "could not be deleted; retried when its broker returns"
 
 

@@ -64,7 +64,8 @@ class Reassignment:
         if same_factor and target is not None and len(target) != len(present.origin):
             raise RequestError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{key} has {len(present.origin)} replicas, not {len(target)}",
+                f"{key}: {len(target)} replicas would change its replication factor of "
+                f"{len(present.origin)}, which this request does not allow",
             )
         await self._forget_legacy([key])
         await self._move(key, present, tuple(target) if target is not None else present.origin)
@@ -176,7 +177,7 @@ class Reassignment:
         await self._discard((key, broker) for broker in assignment.removing)
         await self._store(key, Assignment(target))
         await self._forget_legacy([key])
-        self._outbox.tell(knowledge.brokers, [key])
+        self._outbox.update_metadata(knowledge.brokers, [key])
         logger.info("%s: reassignment to %s completed", key, list(target))
         await self._deletion.resume()
 

@@ -1,4 +1,4 @@
-"""Replicas: which brokers are told to create, serve, stop and delete theirs."""
+"""Replicas: which brokers must create, serve, stop and delete theirs."""
 
 from __future__ import annotations
 

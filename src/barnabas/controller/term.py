@@ -120,10 +120,10 @@ class Term:
         if self._deletion.enabled:
             going = await self._tree.children(nodes.DELETE_TOPICS)
             knowledge.deleting.update(name for name in going if name in knowledge.topics)
-        self.outbox.tell(knowledge.brokers)
+        self.outbox.update_metadata(knowledge.brokers)
         keys = list(knowledge.all_partitions)
         self._replicas.load(keys)
-        self.outbox.tell(knowledge.brokers, keys)
+        self.outbox.update_metadata(knowledge.brokers, keys)
         # Before any leader is notified: coordinators treat a topic they do not know as deleted.
         self.outbox.seal()
         self._replicas.bring_online(
@@ -172,7 +172,7 @@ class Term:
                 knowledge.brokers[broker] = present[broker]
             await self._brokers_come(come)
         elif moved:
-            self.outbox.tell(knowledge.brokers)
+            self.outbox.update_metadata(knowledge.brokers)
         if gone or come:
             await self._registrations.deal_with(knowledge.brokers)
 
@@ -181,7 +181,7 @@ class Term:
         for broker in gone:
             knowledge.broker_gone(broker)
         await self._offline([(key, b) for b in gone for key in knowledge.partitions_on(b)])
-        self.outbox.tell(knowledge.brokers)
+        self.outbox.update_metadata(knowledge.brokers)
 
     async def _offline(self, replicas: list[Replica]) -> None:
         """Take replicas offline: others lead, and they leave the ISR."""
@@ -199,8 +199,8 @@ class Term:
 
     async def _brokers_come(self, come: Iterable[int]) -> None:
         knowledge = self.knowledge
-        self.outbox.tell(knowledge.brokers)
-        self.outbox.tell(come, knowledge.all_partitions)
+        self.outbox.update_metadata(knowledge.brokers)
+        self.outbox.update_metadata(come, knowledge.all_partitions)
         self.outbox.seal()  # as in `begin`
         replicas = [(key, broker) for broker in come for key in knowledge.partitions_on(broker)]
         self._replicas.bring_online(r for r in replicas if not knowledge.goes(r[0].topic))
@@ -346,13 +346,13 @@ class Term:
         if fresh:
             self.knowledge.disk_failed(broker_id, fresh)
             await self._offline([(key, broker_id) for key in fresh])
-            self.outbox.tell(self.knowledge.brokers, fresh)
+            self.outbox.update_metadata(self.knowledge.brokers, fresh)
         taken = [key for key, code in errors.items() if code is ErrorCode.NONE]
         back = self.knowledge.disk_works(broker_id, taken)
         if back:
             for key in back:
                 self.knowledge.set_replica_phase((key, broker_id), ReplicaPhase.ONLINE)
-            self.outbox.tell(self.knowledge.brokers, back)
+            self.outbox.update_metadata(self.knowledge.brokers, back)
             await self._partitions.elect_missing()
 
     async def unclean_election_allowed(self) -> None:
@@ -371,11 +371,11 @@ class Term:
 
     async def isr_notifications(self) -> None:
         """Brokers of old versions changed ISRs by themselves."""
-        told = await self._changed_isrs.read()
-        changed = dict.fromkeys(TopicPartition(t, n) for each in told for t, n, _ in each)
+        notices = await self._changed_isrs.read()
+        changed = dict.fromkeys(TopicPartition(t, n) for each in notices for t, n, _ in each)
         keys = [key for key in changed if self.knowledge.assignment(key) is not None]
         await self._partitions.load(keys)
-        self.outbox.tell(self.knowledge.brokers, keys)
+        self.outbox.update_metadata(self.knowledge.brokers, keys)
         for key in keys:
             await self.reassignment.isr_changed(key)
         await self._changed_isrs.remove()

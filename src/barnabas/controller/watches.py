@@ -34,8 +34,8 @@ class Watches:
     def on_child(self, event: Callable[[str], Awaitable[None]]) -> Watch:
         """Return a watch for many nodes; its event gets the name of the one that changed."""
 
-        def hear(change: TreeEvent) -> None:
+        def on_event(change: TreeEvent) -> None:
             name = change.path.rsplit("/", 1)[1]
             self._post(lambda: event(name))
 
-        return hear
+        return on_event

@@ -51,7 +51,7 @@ class _Batch:
         self.changes: list[Change] = []
         self.waiting: list[Settled] = []
 
-    def tell(self, failure: StorageError | None) -> None:
+    def settle(self, failure: StorageError | None) -> None:
         for settled in self.waiting:
             settled(failure)
 
@@ -136,14 +136,14 @@ class EmbeddedStore(Store):
         failure = commit.exception()
         if failure is None:
             self.commits += 1
-            batch.tell(None)
+            batch.settle(None)
         else:
             assert isinstance(failure, StorageError), failure
             # Later writes were decided on a state that was rolled back.
             later, self._next = self._next, _Batch()
             self.tree.undo(batch.changes + later.changes)
-            batch.tell(failure)
-            later.tell(failure)
+            batch.settle(failure)
+            later.settle(failure)
         if self._next.changes:
             self._ask_commit()
         else:

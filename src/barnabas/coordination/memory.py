@@ -69,7 +69,7 @@ class MemoryStore(Store):
         """Give every session its full timeout again, as a new ensemble leader does."""
         self.is_away = False
         for session_id in self.tree.sessions:
-            self.tree.hear(session_id, self.now_ms())
+            self.tree.touch(session_id, self.now_ms())
         self._await_expiry()
 
     def _expire_due(self) -> None:

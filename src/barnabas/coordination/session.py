@@ -112,7 +112,7 @@ class StoreSession(Coordination):
 
         def begin() -> None:
             session_id = self._store.begin(self, self._timeout_ms)
-            self.tell(lambda: begun.set_result(session_id) if not begun.done() else None)
+            self.post(lambda: begun.set_result(session_id) if not begun.done() else None)
 
         asked_s = self._loop.time()
         self._to_store(begin)
@@ -189,24 +189,24 @@ class StoreSession(Coordination):
 
     # What the store reports to this end
 
-    def tell(self, act: Callable[[], None]) -> None:
+    def post(self, act: Callable[[], None]) -> None:
         """Carry `act` from the store to this end, in order."""
         if self._to_session is not None:
             self._to_session(act)
         else:
             self._loop.call_soon(act, context=self._context)
 
-    def hear_watch(self, session_id: int, watch: Watch, event: Event) -> None:
+    def on_watch(self, session_id: int, watch: Watch, event: Event) -> None:
         """Call a watch, unless its session has ended."""
         if self._is_open(session_id):
             watch(event)
 
-    def hear_end(self, session_id: int) -> None:
+    def on_expired(self, session_id: int) -> None:
         """Handle the expiry of the session by the store."""
         if self._is_open(session_id):
             self._enter(SessionState.EXPIRED)
 
-    def hear_answer(self, session_id: int, asked_s: float) -> None:
+    def on_answer(self, session_id: int, asked_s: float) -> None:
         """Record that a heartbeat found the session alive."""
         if self._is_open(session_id):
             self._asked_s, self._heard_s = asked_s, self._loop.time()
@@ -247,5 +247,5 @@ class StoreSession(Coordination):
     def _send_heartbeat(self) -> None:
         session_id = self._session_id
         asked_s = self._loop.time()
-        self._to_store(lambda: self._store.hear(session_id, self, asked_s))
+        self._to_store(lambda: self._store.touch(session_id, self, asked_s))
         self._schedule_heartbeat()

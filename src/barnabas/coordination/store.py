@@ -28,16 +28,16 @@ Settled: TypeAlias = Callable[[StorageError | None], None]
 class Subscriber(Protocol):
     """A session's end of the channel back."""
 
-    def tell(self, act: Callable[[], None]) -> None:
+    def post(self, act: Callable[[], None]) -> None:
         """Run `act` at the session's end, after everything sent before."""
 
-    def hear_watch(self, session_id: int, watch: Watch, event: Event) -> None:
+    def on_watch(self, session_id: int, watch: Watch, event: Event) -> None:
         """Call a watch of the session."""
 
-    def hear_end(self, session_id: int) -> None:
+    def on_expired(self, session_id: int) -> None:
         """Report that the session has expired."""
 
-    def hear_answer(self, session_id: int, asked_s: float) -> None:
+    def on_answer(self, session_id: int, asked_s: float) -> None:
         """Report that a heartbeat sent at `asked_s` found the session alive."""
 
 
@@ -70,14 +70,14 @@ class Store(ABC):
         self.subscribers[session_id] = subscriber
         return session_id
 
-    def hear(self, session_id: int, subscriber: Subscriber, asked_s: float) -> None:
+    def touch(self, session_id: int, subscriber: Subscriber, asked_s: float) -> None:
         """Answer a heartbeat sent at `asked_s`; an ended session is notified of its expiry."""
         try:
-            self.tree.hear(session_id, self.now_ms())
+            self.tree.touch(session_id, self.now_ms())
         except SessionExpired:
-            subscriber.tell(lambda: subscriber.hear_end(session_id))
+            subscriber.post(lambda: subscriber.on_expired(session_id))
         else:
-            subscriber.tell(lambda: subscriber.hear_answer(session_id, asked_s))
+            subscriber.post(lambda: subscriber.on_answer(session_id, asked_s))
 
     def ask(
         self,
@@ -91,7 +91,7 @@ class Store(ABC):
         fired: Sequence[Fired] = ()
         refusal: BarnabasError | None = None
         try:
-            self.tree.hear(session_id, self.now_ms())
+            self.tree.touch(session_id, self.now_ms())
             result, outcome = question()
             if outcome is not None:
                 changes, fired = outcome.changes, outcome.fired
@@ -110,8 +110,8 @@ class Store(ABC):
             self._tell_watches(fired)
             error = failure or refusal
             if isinstance(error, SessionExpired):
-                subscriber.tell(lambda: subscriber.hear_end(session_id))
-            subscriber.tell(lambda: answer(error))
+                subscriber.post(lambda: subscriber.on_expired(session_id))
+            subscriber.post(lambda: answer(error))
 
         self.settle(changes, settled)
 
@@ -125,17 +125,17 @@ class Store(ABC):
         subscriber = self.subscribers.pop(session_id)
         outcome = self.tree.end_session(session_id)
         self.settle(outcome.changes, lambda failure: self._tell_watches(outcome.fired))
-        subscriber.tell(lambda: subscriber.hear_end(session_id))
+        subscriber.post(lambda: subscriber.on_expired(session_id))
 
     def _tell_watches(self, fired: Sequence[Fired]) -> None:
         # Even after a failure: the watches are spent, and a spurious one only causes a reread.
         for session_id, watch, event in fired:
             subscriber = self.subscribers.get(session_id)
             if subscriber is not None:
-                subscriber.tell(_watch_call(subscriber, session_id, watch, event))
+                subscriber.post(_watch_call(subscriber, session_id, watch, event))
 
 
 def _watch_call(
     subscriber: Subscriber, session_id: int, watch: Watch, event: Event
 ) -> Callable[[], None]:
-    return lambda: subscriber.hear_watch(session_id, watch, event)
+    return lambda: subscriber.on_watch(session_id, watch, event)

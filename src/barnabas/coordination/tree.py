@@ -122,7 +122,7 @@ class Tree:
         self.sessions[self._last_session_id] = TreeSession(timeout_ms, now_ms)
         return self._last_session_id
 
-    def hear(self, session_id: int, now_ms: int) -> None:
+    def touch(self, session_id: int, now_ms: int) -> None:
         """Record a heartbeat of a session; raise SessionExpired if it has ended."""
         session = self._session(session_id)
         if session.timeout_ms is not None:
@@ -325,8 +325,8 @@ class Tree:
                 self._take(self._node_watches, path, Event(EventType.CREATED, path), fired)
             elif after is None:
                 event = Event(EventType.DELETED, path)
-                told = self._take(self._node_watches, path, event, fired)
-                self._take(self._children_watches, path, event, fired, told)
+                already_fired = self._take(self._node_watches, path, event, fired)
+                self._take(self._children_watches, path, event, fired, already_fired)
             elif before.version != after.version:
                 self._take(self._node_watches, path, Event(EventType.CHANGED, path), fired)
             if before is None or after is None:
@@ -339,10 +339,10 @@ class Tree:
         path: str,
         event: Event,
         fired: list[Fired],
-        told: Iterable[tuple[int, Watch]] = (),
+        already_fired: Iterable[tuple[int, Watch]] = (),
     ) -> Iterable[tuple[int, Watch]]:
         taken = watches.pop(path, {})
-        fired.extend(Fired(*watcher, event) for watcher in taken if watcher not in told)
+        fired.extend(Fired(*watcher, event) for watcher in taken if watcher not in already_fired)
         return taken
 
 

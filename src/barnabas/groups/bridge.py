@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic import rebalance_timeout_ms
+from barnabas.groups.classic_rebalances import join_refusal
 from barnabas.groups.consumer import ConsumerProtocol
 from barnabas.groups.consumer_group import (
     LEFT_FOR_A_WHILE,
@@ -26,7 +27,6 @@ from barnabas.groups.consumer_group import (
 from barnabas.groups.migration import by_id, classic_assignment, read_subscription
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.reconciliation import NONE, MemberState
-from barnabas.groups.rounds import join_refusal
 from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.outcome import Outcome, Reply, TimerChange

@@ -1,6 +1,6 @@
 """The classic group protocol: responses to join, sync, heartbeat and leave.
 
-Each response depends on the group's state (see `rounds` for how that changes). Only two events are
+Each response depends on the group's state, which `classic_rebalances` changes. Only two events are
 written: the assignment of a generation (with its members), and that the group is empty.
 Everything else is soft state: members whose coordinator moved find a stable group again, and rejoin
 if they must.
@@ -13,8 +13,8 @@ from typing import Final
 
 from barnabas.groups.call import Call
 from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State, Waiting
+from barnabas.groups.classic_rebalances import ClassicRebalances, join_refusal, session_timer
 from barnabas.groups.options import GroupOptions
-from barnabas.groups.rounds import Rounds, join_refusal, session_timer
 from barnabas.groups.store_errors import group_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.outcome import Outcome, Reply
@@ -31,9 +31,11 @@ disconnected and came back with a new member id is only detected by this."""
 class ClassicProtocol:
     """Decides for classic groups, which are its arguments."""
 
-    def __init__(self, options: GroupOptions, rounds: Rounds, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, options: GroupOptions, rebalances: ClassicRebalances, new_id: Callable[[], str]
+    ) -> None:
         self._options = options
-        self._rounds = rounds
+        self._rebalances = rebalances
         self._new_id = new_id
 
     # -- joining
@@ -53,7 +55,7 @@ class ClassicProtocol:
             self._add_member(group, request.member_id, request, call, out)
         else:
             self._join_known(group, request, call, out)
-        self._rounds.try_complete(group, call.now_ms, out)
+        self._rebalances.try_complete(group, call.now_ms, out)
         return out
 
     def _join_error(self, group: ClassicGroup, request: JoinGroupRequest) -> ErrorCode:
@@ -133,7 +135,7 @@ class ClassicProtocol:
         group.joining[member_id] = Waiting(call.token, call.version)
         deadline_ms = call.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS
         out.timers.append(session_timer(group.group_id, member_id, deadline_ms))
-        self._rounds.prepare(group, call.now_ms, out)
+        self._rebalances.prepare(group, call.now_ms, out)
 
     def _join_known(
         self, group: ClassicGroup, request: JoinGroupRequest, call: Call, out: Outcome
@@ -143,15 +145,15 @@ class ClassicProtocol:
         is_same = member.protocols == [(item.name, item.metadata) for item in request.protocols]
         if group.state is State.COMPLETING and is_same:
             # The response to its last join may have been lost.
-            response = self._rounds.joined(group, member)
+            response = self._rebalances.joined(group, member)
             out.replies.append(Reply(call.token, response))
         elif group.state is State.STABLE and is_same and not is_leader:
-            response = self._rounds.joined(group, member)
+            response = self._rebalances.joined(group, member)
             out.replies.append(Reply(call.token, response))
         else:
             self._update_member(group, member, request)
             self._await_join(group, member.member_id, call, out)
-            self._rounds.prepare(group, call.now_ms, out)
+            self._rebalances.prepare(group, call.now_ms, out)
 
     def _update_member(
         self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest
@@ -187,15 +189,15 @@ class ClassicProtocol:
             member.session_timeout_ms,
         )
         # The previous session keeps running: it is restored if this cannot be written.
-        self._rounds.refuse_waiting(group, member.member_id, ErrorCode.FENCED_INSTANCE_ID, out)
+        self._rebalances.refuse_waiting(group, member.member_id, ErrorCode.FENCED_INSTANCE_ID, out)
         group.rename(member, member_id)
         self._update_member(group, member, request)
-        self._rounds.keep_member(group, member, call.now_ms, out)
+        self._rebalances.keep_member(group, member, call.now_ms, out)
         if group.state is not State.STABLE or group.choose_protocol() != group.protocol:
             self._await_join(group, member_id, call, out)
-            self._rounds.prepare(group, call.now_ms, out)
+            self._rebalances.prepare(group, call.now_ms, out)
             return
-        response = self._rounds.joined(group, member)
+        response = self._rebalances.joined(group, member)
         if call.version >= 9:
             response.skip_assignment = group.leader == member_id
         else:
@@ -231,8 +233,8 @@ class ClassicProtocol:
         member = group.members[request.member_id]
         group.unsynced.pop(member.member_id, None)
         if group.state is State.STABLE:
-            out.replies.append(Reply(call.token, self._rounds.synced(group, member)))
-            self._rounds.keep_member(group, member, call.now_ms, out)
+            out.replies.append(Reply(call.token, self._rebalances.synced(group, member)))
+            self._rebalances.keep_member(group, member, call.now_ms, out)
             return out
         earlier = group.syncing.get(member.member_id)
         if earlier is not None:
@@ -265,14 +267,14 @@ class ClassicProtocol:
         """Store the leader's assignment and answer all members; those left out get nothing."""
         assignments = {item.member_id: item.assignment for item in request.assignments}
         refusals = list(out.replies)
-        told = []
+        tokens = []
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             waiting = group.syncing.pop(member.member_id, None)
             if waiting is not None:
-                told.append(waiting.token)
-                out.replies.append(Reply(waiting.token, self._rounds.synced(group, member)))
-                self._rounds.keep_member(group, member, now_ms, out)
+                tokens.append(waiting.token)
+                out.replies.append(Reply(waiting.token, self._rebalances.synced(group, member)))
+                self._rebalances.keep_member(group, member, now_ms, out)
         group.become(State.STABLE, now_ms)
         out.records.append(group.record())
         generation = group.generation
@@ -286,7 +288,7 @@ class ClassicProtocol:
                 group.initial_ms_left = None
                 group.is_join_timed = False
             refusal = SyncGroupResponse(error_code=group_error(code))
-            return refusals + [Reply(token, refusal) for token in told]
+            return refusals + [Reply(token, refusal) for token in tokens]
 
         out.undo = undo
 
@@ -297,7 +299,7 @@ class ClassicProtocol:
         out = Outcome()
         error = self._heartbeat_error(group, request)
         if error is ErrorCode.NONE:
-            self._rounds.keep_member(group, group.members[request.member_id], call.now_ms, out)
+            self._rebalances.keep_member(group, group.members[request.member_id], call.now_ms, out)
             if group.state is State.PREPARING:
                 error = ErrorCode.REBALANCE_IN_PROGRESS
         out.replies.append(Reply(call.token, HeartbeatResponse(error_code=error)))
@@ -317,13 +319,13 @@ class ClassicProtocol:
         """Remove one member: at its own request, or by an administrator through its instance id."""
         member_id = identity.member_id
         if member_id in group.pending:
-            self._rounds.drop_pending(group, member_id, now_ms, out)
+            self._rebalances.drop_pending(group, member_id, now_ms, out)
             return ErrorCode.NONE
         if member_id == "" and identity.group_instance_id is not None:
             member_id = group.static.get(identity.group_instance_id, "")
         error = group.member_error(member_id, identity.group_instance_id)
         if error is ErrorCode.NONE:
-            self._rounds.remove(group, member_id, now_ms, out)
+            self._rebalances.remove(group, member_id, now_ms, out)
         return error
 
 

@@ -17,6 +17,7 @@ from typing import Final
 
 from barnabas.assignment.contract import Member, ServerAssignor
 from barnabas.groups.call import Call
+from barnabas.groups.classic_rebalances import session_timer
 from barnabas.groups.consumer_group import (
     LEFT_FOR_A_WHILE,
     ConsumerGroup,
@@ -36,7 +37,6 @@ from barnabas.groups.reconciliation import (
     Partitions,
     reconcile,
 )
-from barnabas.groups.rounds import session_timer
 from barnabas.groups.store_errors import group_error
 from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode

@@ -33,6 +33,7 @@ from barnabas.groups.bridge import ClassicBridge
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic import ClassicProtocol
 from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.classic_rebalances import ClassicRebalances, join_refusal
 from barnabas.groups.consumer import ConsumerProtocol, refusal
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.consumer_request import JOINING, validate
@@ -43,7 +44,6 @@ from barnabas.groups.offset_requests import OffsetRequests
 from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.replaying import Replaying
-from barnabas.groups.rounds import Rounds, join_refusal
 from barnabas.groups.store_errors import group_error
 from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
@@ -75,14 +75,14 @@ class GroupCoordinator:
         assignors: Sequence[ServerAssignor] = SERVER_ASSIGNORS,
     ) -> None:
         self._options = options
-        self._rounds = Rounds(options)
-        self._classic = ClassicProtocol(options, self._rounds, new_id)
+        self._rebalances = ClassicRebalances(options)
+        self._classic = ClassicProtocol(options, self._rebalances, new_id)
         self._consumer = ConsumerProtocol(options, new_id, topics, assignors)
         self._bridge = ClassicBridge(options, self._consumer, new_id, topics)
         self._topics = topics
         self.groups: Groups = {}
         self.offsets = OffsetTable(options, topics)
-        self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rounds)
+        self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rebalances)
         self.administration = Administration(
             self.groups, self.offsets, options.consumer_assignors[0]
         )
@@ -231,9 +231,9 @@ class GroupCoordinator:
         outcome.records[:0] = upgrade_records(former, as_it_was)
         for member in as_it_was.members.values():
             self._consumer.keep_alive(group, member, now_ms, outcome)
-        interrupted = self._rounds.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
+        interrupted = self._rebalances.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
         undo_join = outcome.undo
-        assert undo_join is not None, "a new member has joined, which is written"
+        assert undo_join is not None, "a new member has joined; the append is pending"
 
         def undo(code: ErrorCode) -> list[Reply]:
             replies = interrupted + undo_join(code)
@@ -255,17 +255,17 @@ class GroupCoordinator:
         ):
             return outcome
         former, undo_change = group, outcome.undo
-        assert undo_change is not None, "a member has left, which is written"
+        assert undo_change is not None, "a member has left; the append is pending"
         classic = downgraded(former, now_ms)
         outcome.records += [*former.tombstones(), classic.record()]
         self.groups[former.group_id] = classic
-        self._rounds.loaded(classic, now_ms, outcome)
-        self._rounds.prepare(classic, now_ms, outcome)
+        self._rebalances.loaded(classic, now_ms, outcome)
+        self._rebalances.prepare(classic, now_ms, outcome)
 
         def undo(code: ErrorCode) -> list[Reply]:
             replies = undo_change(code)
             if self.groups.get(former.group_id) is classic:
-                replies += self._rounds.unloaded(classic)
+                replies += self._rebalances.unloaded(classic)
                 self.groups[former.group_id] = former
             return replies
 
@@ -298,11 +298,11 @@ class GroupCoordinator:
             return Outcome()
         match key, group:
             case ("session", _, member_id), ClassicGroup():
-                return self._rounds.session_expired(group, member_id, now_ms)
+                return self._rebalances.session_expired(group, member_id, now_ms)
             case ("join", _), ClassicGroup():
-                return self._rounds.join_expired(group, now_ms)
+                return self._rebalances.join_expired(group, now_ms)
             case ("sync", _), ClassicGroup():
-                return self._rounds.sync_expired(group, now_ms)
+                return self._rebalances.sync_expired(group, now_ms)
             case ("session", _, member_id), ConsumerGroup():
                 outcome = self._consumer.session_expired(group, member_id, now_ms)
             case ("rebalance", _, member_id), ConsumerGroup():
@@ -327,7 +327,7 @@ class GroupCoordinator:
             if group.is_idle and not group.tombstones() and not self.offsets.of(group_id):
                 del self.groups[group_id]  # everything it ever had was aborted or deleted
             elif isinstance(group, ClassicGroup):
-                self._rounds.loaded(group, now_ms, outcome)
+                self._rebalances.loaded(group, now_ms, outcome)
             else:
                 self._consumer.loaded(group, now_ms, outcome)
         return outcome
@@ -337,7 +337,7 @@ class GroupCoordinator:
         replies: list[Reply] = []
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
-                replies += self._rounds.unloaded(group)
+                replies += self._rebalances.unloaded(group)
         self.groups.clear()
         self.offsets.by_group.clear()
         return replies

@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping
 
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.classic_rebalances import ClassicRebalances
 from barnabas.groups.fetching import refused
 from barnabas.groups.group import Groups
 from barnabas.groups.offset_table import OffsetTable, refused_commit, refused_txn_commit
 from barnabas.groups.offsets import Commit
-from barnabas.groups.rounds import Rounds
 from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
@@ -33,10 +33,10 @@ from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 class OffsetRequests:
     """Answers requests about the offsets of one coordinator's groups."""
 
-    def __init__(self, groups: Groups, offsets: OffsetTable, rounds: Rounds) -> None:
+    def __init__(self, groups: Groups, offsets: OffsetTable, rebalances: ClassicRebalances) -> None:
         self._groups = groups
         self._offsets = offsets
-        self._rounds = rounds
+        self._rebalances = rebalances
 
     def handle_commit(self, request: OffsetCommitRequest, call: Call) -> Outcome:
         """OffsetCommit: by a member of the current generation, or by anyone to an idle group."""
@@ -55,7 +55,7 @@ class OffsetRequests:
         outcome.replies.append(Reply(call.token, response))
         group = self._groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
-            self._rounds.keep_alive(group, request.member_id, call.now_ms, outcome)
+            self._rebalances.keep_alive(group, request.member_id, call.now_ms, outcome)
         if commits:
             self._store(request.group_id, commits, None, call, outcome)
         return outcome

@@ -110,7 +110,7 @@ class OffsetTable:
         topics = []
         for topic in request.topics:
             name = known.name_of(topic.topic_id) if by_id else topic.name
-            told = []
+            results = []
             for asked in topic.partitions:
                 metadata = asked.committed_metadata or ""
                 code = 0
@@ -126,13 +126,15 @@ class OffsetTable:
                         now_ms if asked.commit_timestamp == -1 else asked.commit_timestamp,
                         expire_ms,
                     )
-                told.append(
+                results.append(
                     OffsetCommitResponsePartition(
                         partition_index=asked.partition_index, error_code=code
                     )
                 )
             topics.append(
-                OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=told)
+                OffsetCommitResponseTopic(
+                    name=topic.name, topic_id=topic.topic_id, partitions=results
+                )
             )
         return accepted, OffsetCommitResponse(topics=topics)
 
@@ -143,10 +145,10 @@ class OffsetTable:
         accepted: dict[TopicPartition, Commit] = {}
         response = refused_txn_commit(request, ErrorCode.NONE)
         for topic, answer in zip(request.topics, response.topics, strict=True):
-            for asked, told in zip(topic.partitions, answer.partitions, strict=True):
+            for asked, result in zip(topic.partitions, answer.partitions, strict=True):
                 metadata = asked.committed_metadata or ""
                 if len(metadata) > self._metadata_size_max:
-                    told.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                    result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 else:
                     accepted[TopicPartition(topic.name, asked.partition_index)] = Commit(
                         asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms

@@ -92,7 +92,7 @@ class Codec(IntEnum):
             return cls[codec.upper()] if isinstance(codec, str) else cls(codec)
         except (KeyError, ValueError):
             raise CorruptRecordError(
-                f"compression codec {codec} is none of none, gzip, snappy, lz4, zstd",
+                f"compression codec {codec}: must be 0 to 4 (none, gzip, snappy, lz4, zstd)",
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             ) from None
 

@@ -1,4 +1,4 @@
-"""What both sets of kernels share: types, constants, words for faults.
+"""What both sets of kernels share: types, constants, error texts.
 
 A kernel reads and writes bytes and nothing else: no clock, no file, no policy. `kernels/python` is
 the reference, `kernels/cython` has the same names and answers; for the same input both give the
@@ -80,10 +80,10 @@ def wrong_size(size: int) -> CorruptRecordError:
 
 
 def untraced(failure: Exception) -> Exception:
-    """Return the same failure without its traceback, for one who keeps it to raise it again.
+    """Return the same failure without its traceback, to be kept and raised again.
 
-    The frames of a traceback hold whatever raised it: both would stay until the collector finds
-    them, and it complains of every view into records that is in use.
+    The frames of a traceback keep alive what raised it: both would stay until the garbage collector
+    finds them, which fails on views into records that are still in use.
     """
     same = type(failure).__new__(type(failure), *failure.args)
     same.__dict__.update(failure.__dict__)

@@ -1,4 +1,4 @@
-"""Whole batches of a stretch of a file, chunk by chunk in one buffer."""
+"""Whole batches of a part of a file, chunk by chunk in one buffer."""
 
 from __future__ import annotations
 
@@ -40,16 +40,15 @@ class BatchReader:
         return scan_batch(self.buffer, self.at, self.filled)
 
     def take_old(self, *, packed: bool) -> Buffer:
-        """Return the next entry, which is whole and of an older format, as a batch, and go on.
-
-        Messages that are not compressed bring along those that follow. A batch is compressed as
-        its wrapper was if it is to be `packed`.
+        """Return the next entry, which is whole and of an older format, as a batch, and advance.
+        Uncompressed messages that follow each other become one batch. With `packed` a batch is
+        compressed like its wrapper.
         """
         batch, self.at = take_batch(self.buffer, self.at, self.filled, packed=packed)
         return batch
 
     def fill(self) -> int:
-        """Read on, with a larger buffer if the next batch needs it; return how much was read."""
+        """Read more, growing the buffer if the next batch needs it; return how much was read."""
         header = self._header()
         self._position += self.at
         self.at = 0

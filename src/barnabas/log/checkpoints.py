@@ -1,13 +1,12 @@
-"""Small text files that remember one number per key: offsets per partition, start offsets per
-leader epoch.
+"""Small text files with one number per key: offsets per partition, start offsets per leader epoch.
 
     0                       version
     2                       how many lines follow
     orders 0 4711           fields, separated by one space
     orders 1 12
 
-UTF-8, LF. A missing or empty file holds nothing; anything else that does not add up is a
-CorruptFileError, so that a torn file is never taken for a short one.
+UTF-8, LF. A missing or empty file has no entries; any other inconsistency is a CorruptFileError, so
+that a torn file is never taken for a short one.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def decode_offsets(data: bytes, path: str) -> dict[TopicPartition, int]:
 
 
 def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
-    """Read an offset checkpoint; a missing file holds nothing."""
+    """Read an offset checkpoint; a missing file has no entries."""
     return decode_offsets(files.read(path) or b"", path)
 
 

@@ -1,4 +1,4 @@
-"""What a clean stop leaves beside a log's batches, so that the next start need not read them."""
+"""What a clean stop writes next to a log's batches, so that the next start need not read them."""
 
 from __future__ import annotations
 

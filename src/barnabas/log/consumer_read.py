@@ -1,14 +1,12 @@
 """What a consumer is given of a log: batches in which there is something for it.
 
-Compaction leaves batches without records, transactions leave markers, and a reader of
-committed records skips those of aborted transactions. A response of nothing else moves a client on
-but gives it nothing, and librdkafka takes one of empty batches for a record that is too large. So a
-read that begins with such batches goes on, into later segments where need be, and begins at the
-first batch that gives something. The end of an aborted transaction is something for a client that
-has read its beginning. Where nothing follows below the bound, it begins at the last batch: a client
-must come to the end.
-
-Replicas are not served in this way: they copy every byte.
+Compaction leaves batches without records, transactions leave markers, and a reader of committed
+records skips those of aborted transactions. A response with nothing else advances a client without
+giving it a record, and librdkafka takes one of empty batches for a record that is too large. So a
+read that begins with such batches continues, into later segments if necessary, and begins at the
+first batch with something for the consumer. The end of an aborted transaction counts for a client
+that has read its beginning. If nothing follows below the limit, it begins at the last batch: a
+client must be able to reach the end. Replicas are not served in this way: they copy every byte.
 """
 
 from __future__ import annotations
@@ -76,7 +74,7 @@ def _begin_with_records(
     offset: int,
     read: Callable[[int], ConsumerRead],
 ) -> ConsumerRead:
-    """Go on from a slice to the first that begins with something for the consumer, if any does."""
+    """Return the first slice from here on that begins with something for the consumer."""
     last: int | None = None  # the last offset that was skipped
     walked = 0
     while (piece.may_begin_void or aborted) and not piece.first_batch_incomplete:

@@ -59,7 +59,7 @@ _CLOSED_AT_ONCE = 100
 class Damaged(NamedTuple):
     """A log that was not opened, because its files hold what is neither understood nor torn.
 
-    Nothing of it is changed: neither its files nor what the checkpoints say of it.
+    Neither its files nor its entries in the checkpoints are changed.
     """
 
     reason: str
@@ -68,7 +68,7 @@ class Damaged(NamedTuple):
 
 
 def parse_name(name: str) -> TopicPartition | None:
-    """Return the partition that a directory's name stands for, if it is one in use."""
+    """Return the partition of a directory's name, if it is a log in use."""
     match = _NAME.match(name)
     if match is None or _MOVED.match(name):
         return None
@@ -76,7 +76,7 @@ def parse_name(name: str) -> TopicPartition | None:
 
 
 def _make_durable_dirs(files: Files, path: str) -> None:
-    """Create a directory with its missing parents, so that a crash does not take them back."""
+    """Create a directory with its missing parents, durably."""
     missing = []
     while not files.is_dir(path):
         missing.append(path)
@@ -90,7 +90,7 @@ class LogDirectory:
     """The partition logs of one disk."""
 
     def __init__(self, pool: FilePool, path: str) -> None:
-        """Take the directory, creating it if need be; StorageError when another broker has it."""
+        """Lock the directory, creating it if necessary; StorageError if another broker has it."""
         files = pool.files
         self.path = path.rstrip("/") or "/"
         self.pool = pool
@@ -152,8 +152,8 @@ class LogDirectory:
     ) -> dict[TopicPartition, PartitionLog]:
         """Open every log, recovering them after a crash; `each` may be an executor's map.
 
-        A log that cannot be opened as its files are stays as it is, and is listed in `damaged`. The
-        marker goes now, and not before: a start that is given up earlier has changed nothing.
+        A log whose files are damaged is not changed, and is listed in `damaged`. The marker is
+        removed only now: a start that fails earlier has changed nothing.
         """
         if self.clean:
             self._files.unlink(self._at(CLEAN_SHUTDOWN))
@@ -208,7 +208,7 @@ class LogDirectory:
         return [self._at(n) for n in self._files.list(self.path) if n.endswith(REMOVED)]
 
     def path_beside(self, partition: TopicPartition, unique: str, suffix: str) -> str:
-        """Return where a log is that is no longer, or not yet, in use; fits into a file name."""
+        """Return the path of a log that is no longer, or not yet, in use; fits into a file name."""
         tail = f"-{partition.partition}.{unique}{suffix}"
         return self._at(partition.topic[: NAME_BYTES_MAX - len(tail)] + tail)
 
@@ -225,7 +225,7 @@ class LogDirectory:
         topic_id: Uuid | None = None,
         random: Callable[[], float] = lambda: 0.0,
     ) -> PartitionLog:
-        """Return the log of a partition, making an empty one where there is none."""
+        """Return the log of a partition, creating an empty one if there is none."""
         log = self.logs.get(partition)
         if log is None:
             if partition in self.damaged:
@@ -278,7 +278,7 @@ class LogDirectory:
         return target
 
     def give_up(self, log: PartitionLog, unique: str) -> str:
-        """Let go of a log that did not come into use here; return its path, for `purge`."""
+        """Drop a log that was not put into use; return its path, for `purge`."""
         log.release()
         if log.directory != self.path_of(log.topic_partition):
             return log.directory
@@ -303,9 +303,8 @@ class LogDirectory:
     # -- checkpoints --------------------------------------------------------------------------
 
     def checkpoints(self) -> dict[str, dict[TopicPartition, int]]:
-        """Return what belongs into each checkpoint file now.
-
-        Of a damaged log it is what was there before: a repair needs that.
+        """Return the current content of each checkpoint file. Damaged logs keep their old entries:
+        a repair needs them.
         """
         logs = self.logs.items()
         now: dict[str, dict[TopicPartition, int]] = {
@@ -325,22 +324,22 @@ class LogDirectory:
         return now
 
     def write_recovery_points(self) -> None:
-        """Remember up to where each log is flushed."""
+        """Checkpoint up to where each log is flushed."""
         points = {partition: log.recovery_point for partition, log in self.logs.items()}
         write_offsets(self._files, self._at(RECOVERY_POINTS), self.checkpoints()[RECOVERY_POINTS])
         for partition, point in points.items():
             self.logs[partition].checkpointed_recovery_point = point
 
     def write_log_starts(self) -> None:
-        """Remember the log starts that the segments do not say."""
+        """Checkpoint the log start offsets that do not follow from the segments."""
         write_offsets(self._files, self._at(LOG_STARTS), self.checkpoints()[LOG_STARTS])
 
     def write_cleaned_offsets(self) -> None:
-        """Remember up to where compaction has been."""
+        """Checkpoint up to where each log is compacted."""
         write_offsets(self._files, self._at(CLEANED), self.checkpoints()[CLEANED])
 
     def write_high_watermarks(self) -> None:
-        """Remember the high watermarks."""
+        """Checkpoint the high watermarks."""
         write_offsets(self._files, self._at(HIGH_WATERMARKS), self.checkpoints()[HIGH_WATERMARKS])
 
     # -- ending -------------------------------------------------------------------------------
@@ -348,7 +347,7 @@ class LogDirectory:
     def close(self, now_ms: int, broker_epoch: int = -1, *, each: EachFlush = map) -> None:
         """Stop cleanly: all logs flushed, checkpoints written, marker set, lock released.
 
-        While a log is damaged there is no marker: it would say that this one was closed, too.
+        If a log is damaged there is no marker: it would claim that this one was closed, too.
         `each` may be an executor's map, which then flushes several logs at a time.
         """
         logs = list(self.logs.values())
@@ -379,7 +378,7 @@ class LogDirectory:
             log.release()
 
     def abandon(self) -> None:
-        """Let go of files and lock without writing anything, as a crash would."""
+        """Close files and release the lock without writing anything, like a crash."""
         for log in self.logs.values():
             log.release()
         self.logs.clear()

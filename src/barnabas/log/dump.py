@@ -35,7 +35,7 @@ Entry = dict[str, Any]
 
 
 def files_to_dump(files: Files, path: str) -> Iterator[str]:
-    """Yield the files that a path stands for: itself, those of a partition, or of all of them."""
+    """Yield the files at a path: itself, those of a partition, or of all partitions."""
     if not files.is_dir(path):
         if not files.exists(path):
             raise InvalidValueError(f"{path}: no such file")
@@ -104,7 +104,7 @@ def dump_file(files: Files, path: str, *, records: bool = False) -> Iterator[Ent
         lines = data.decode(errors="replace").splitlines()
         yield dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
     else:
-        raise InvalidValueError(f"{path}: not a file of a log")
+        raise InvalidValueError(f"{path}: not a segment, index, snapshot or checkpoint file")
 
 
 def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
@@ -119,8 +119,8 @@ def _dump_segment(files: Files, path: str, records: bool) -> Iterator[Entry]:
                 raise CorruptFileError(f"{path} at {position}: {failure}") from failure
             if position + header.size > end:
                 raise CorruptFileError(
-                    f"{path} at {position}: a batch of {header.size} bytes, "
-                    f"{end - position} are left"
+                    f"{path} at {position}: a batch of {header.size} bytes, but "
+                    f"only {end - position} are left"
                 )
             yield from _dump_batch(file, position, header, records)
             position += header.size

@@ -1,8 +1,7 @@
-"""The only door from the log to the file system.
+"""The only access of the log to the file system.
 
 `Files` is the contract, `DiskFiles` the real disk. No other module of this package touches `os` or
-`open`, so a simulation can put a disk of its own behind the same calls and lose what was not
-flushed.
+`open`, so a simulation can substitute its own disk, and lose what was not flushed.
 
 What survives a crash of the machine, which every implementation must honour and every caller may
 rely on:
@@ -17,9 +16,9 @@ rely on:
   crash may leave the old content, the new one, an empty file or none.
 - A crash of the process alone loses nothing that a call returned from.
 
-Every refusal of the operating system is a StorageError that names the operation and the path, with
-the OSError as its cause. A missing file is None or False where callers can expect it.
-Paths are `str` with slashes.
+Every error of the operating system is a StorageError that names the operation and the path, with
+the OSError as its cause. A missing file is None or False if callers can expect it. Paths are `str`
+with slashes.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class File(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the descriptor back; does not flush."""
+        """Close the descriptor; does not flush."""
         ...
 
 
@@ -83,7 +82,7 @@ class Lock(Protocol):
     """A held lock on a path."""
 
     def release(self) -> None:
-        """Let others take it."""
+        """Release the lock."""
         ...
 
 
@@ -91,7 +90,7 @@ class Files(Protocol):
     """A file system."""
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open for reading and writing; with `create` make an empty file where there is none."""
+        """Open for reading and writing; with `create`, create an empty file if there is none."""
         ...
 
     def read(self, path: str) -> bytes | None:
@@ -123,7 +122,7 @@ class Files(Protocol):
         ...
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
-        """Make a file that is there look as if it had last changed at that time."""
+        """Set when an existing file was last changed."""
         ...
 
     def list(self, path: str) -> list[str]:
@@ -236,7 +235,7 @@ class DiskFile:
         try:
             return os.fstat(self._descriptor).st_size
         except OSError as failure:
-            raise _refused("measure", self.path, failure) from failure
+            raise _refused("get the size of", self.path, failure) from failure
 
     def truncate(self, size: int) -> None:
         try:
@@ -353,7 +352,7 @@ class DiskFiles:
         except FileNotFoundError:
             return None
         except OSError as failure:
-            raise _refused("look at", path, failure) from failure
+            raise _refused("stat", path, failure) from failure
 
     def list(self, path: str) -> list[str]:
         try:
@@ -370,7 +369,7 @@ class DiskFiles:
         except FileExistsError:
             if not os.path.isdir(path):
                 raise StorageError(
-                    f"cannot create directory {path}: a file is in its place"
+                    f"cannot create directory {path}: a file of that name exists"
                 ) from None
         except FileNotFoundError:
             try:
@@ -441,7 +440,7 @@ class DiskFiles:
         try:
             disk = os.statvfs(path)
         except OSError as failure:
-            raise _refused("measure the disk of", path, failure) from failure
+            raise _refused("get the free space of", path, failure) from failure
         return disk.f_frsize * disk.f_blocks, disk.f_frsize * disk.f_bavail
 
     def lock(self, path: str) -> DiskLock:

@@ -1,13 +1,13 @@
-"""A second log that begins with the records of another one, made in constant time by hard links.
+"""A second log that begins with the records of another one, created in constant time by hard links.
 
 The closed segments of the source, with their indexes and producer snapshots, get a second name in
 the directory of the new log; only the segment that an end offset cuts is copied, up to the last
 batch that lies below it. Leader epochs are cut at the same place, the topic id is the new topic's.
-From then on the two logs have nothing to do with each other (see `sharing`).
+From then on the two logs are independent (see `sharing`).
 
-The new log is made under a `-future` name, which a start removes, and gets its own name when it is
-complete. Until the topic exists it holds the file `fork.pending`: what a crash leaves without its
-topic is found by that, and removed.
+The new log is created under a `-future` name, which a start removes, and renamed when it is
+complete. Until the topic exists it contains the file `fork.pending`: by this a start finds and
+removes what a crash left without its topic.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Fork:
         self._files.link(f"{directory}/{name}", f"{self._path}/{name}")
 
     def copy(self, options: TopicOptions, now_ms: int) -> None:
-        """Copy what the end offset cuts, make everything last, and open the log."""
+        """Copy the segment that the end offset cuts, flush everything, and open the log."""
         files = self._files
         if self._cut is not None:
             base_offset, pooled, size = self._cut
@@ -118,7 +118,7 @@ class Fork:
         )
 
     def release(self) -> None:
-        """Let the source go; after `copy`, whatever became of it."""
+        """Release the source; after `copy`, whether or not it succeeded."""
         if self._cut is not None:
             self._cut[1].unpin()
             self._cut = None
@@ -127,7 +127,7 @@ class Fork:
         """Give the log its name.
 
         Its recovery point must be checkpointed before the topic exists: a compacted log has gaps
-        below it, which after a crash are taken for loss where the log is walked.
+        below it, which recovery would take for loss.
         """
         log = self._log
         assert log is not None, "not copied yet"
@@ -139,5 +139,5 @@ class Fork:
         return log
 
     def abandon(self) -> str:
-        """Give up, after `release`; return the path of what was made, for removal."""
+        """Abandon the fork, after `release`; return the path of the copy, for removal."""
         return self._path if self._log is None else self._directory.give_up(self._log, self._unique)

@@ -1,7 +1,7 @@
-"""Looks at the files of a log without changing them, and says what is wrong with each.
+"""Checks the files of a log without changing them, and reports what is wrong with each.
 
 Every batch's CRC is checked, and everything beside the batches (indexes, snapshots, epochs,
-checkpoints) against them: the batches are the truth. A flaw comes with what a recovery makes of it.
+checkpoints) against them: the batches are the truth. A flaw comes with what recovery does about it.
 Those that are `damage` are bytes that a stopped broker never leaves; the others are what a crash
 may leave and every start repairs. Wrappers of older formats are unpacked: only that shows
 which offsets they hold.
@@ -101,7 +101,10 @@ class _Batches:
             self.unreadable.append((position, str(failure)))
             return header
         if offsets != sorted(set(offsets)) or offsets[-1] > last_offset:
-            what = f"a wrapper up to offset {last_offset} that holds {offsets[0]} to {offsets[-1]}"
+            what = (
+                f"a compressed message up to offset {last_offset} has offsets {offsets[0]} to "
+                f"{offsets[-1]}"
+            )
             self.unreadable.append((position, what))
             return header
         return header.starting_at(offsets[0])
@@ -150,7 +153,7 @@ def partitions_in(files: Files, directory: str) -> list[str]:
 
 
 def inspect_directory(files: Files, directory: str) -> Iterator[Flaw]:
-    """Look at a data directory and all partitions in it."""
+    """Check a data directory and all partitions in it."""
     if files.read(f"{directory}/{META}") is None:
         yield Flaw(f"{directory}/{META}", None, "is missing", "written at the next start", False)
     for name in CHECKPOINTS:
@@ -167,7 +170,7 @@ def inspect_directory(files: Files, directory: str) -> Iterator[Flaw]:
 
 
 def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
-    """Look at the files of one partition."""
+    """Check the files of one partition."""
     names = [name for name in files.list(directory) if is_segment_file(name)]
     bases = sorted(int(name[:20]) for name in names if name.endswith(LOG))
     flaws: list[Flaw] = []
@@ -212,7 +215,7 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
 
 
 def _gaps(path: str, end: int, batches: _Batches) -> Iterator[Flaw]:
-    """Mention offsets that are missing: compaction leaves such gaps, nothing else should."""
+    """Report missing offsets: compaction leaves such gaps, nothing else should."""
     missing = 0
     gap_at: int | None = None
     for position, first, last in zip(

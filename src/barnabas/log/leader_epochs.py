@@ -1,8 +1,7 @@
-"""Where each leader's reign began in one partition: (epoch, start offset), both ascending.
+"""Where each leader epoch of one partition began: (epoch, start offset), both ascending.
 
-The list lives in memory and goes to `leader-epoch-checkpoint` before the recovery point passes
-what it describes, so recovery, which walks the batches from there on, can put back what a crash
-took.
+The list lives in memory and goes to `leader-epoch-checkpoint` before the recovery point passes what
+it describes, so recovery, which reads the batches from there on, can restore what a crash lost.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class LeaderEpochs:
         return len(self._epochs)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` writes from `start_offset` on; drops entries that contradict it."""
+        """Record that `epoch` writes from `start_offset` on; drops entries that contradict it."""
         if epoch < 0:
             return
         if self._epochs and epoch == self._epochs[-1] and start_offset >= self._starts[-1]:
@@ -77,7 +76,7 @@ class LeaderEpochs:
             self.changed = True
 
     def truncate_start(self, start_offset: int) -> None:
-        """Forget what lies below a new log start; the epoch that covers it now starts there."""
+        """Drop what is below a new log start; the epoch that covers it now starts there."""
         drop = bisect_right(self._starts, start_offset) - 1
         if drop >= 0 and self._starts[0] < start_offset:
             del self._epochs[:drop], self._starts[:drop]

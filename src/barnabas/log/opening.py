@@ -1,4 +1,4 @@
-"""A partition's directory as it is opened: recovered where that is needed, made where it is not."""
+"""Opens a partition's directory: recovers it if needed, creates it if missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from barnabas.model.ids import Uuid
 
 
 class Opened(NamedTuple):
-    """A log as its directory and the checkpoints tell of it."""
+    """The state of a log, from its directory and the checkpoints."""
 
     found: Found
     topic_id: Uuid | None
@@ -35,7 +35,7 @@ def find(
     topic_id: Uuid | None,
     repair: bool,
 ) -> Opened:
-    """Return the log in a directory, a new one where none is."""
+    """Return the log in a directory, a new one if there is none."""
     files = pool.files
     created = not files.is_dir(directory)
     if created:

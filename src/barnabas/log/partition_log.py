@@ -1,15 +1,13 @@
-"""The log of one partition: batches in offset order, in segments, with all that must be known of
-them.
+"""The log of one partition: batches in offset order, in segments, with their indexes and state.
 
 Offsets: last_stable_offset <= high_watermark <= log_end_offset, log_start_offset <= log_end_offset,
 and the recovery point (everything below it is flushed) is at most the log end. The log start is at
 most the high watermark, until a follower begins again at an offset above it (`truncate_all`); the
 last stable offset may lie below the log start, where retention took the start of a transaction that
-is still open. An append either is in the
-log as a whole or raises and leaves no trace. All methods are called by one thread; what may run
-elsewhere is `Flush.run` and `Slice.read`.
+is still open. An append is either in the log as a whole, or raises and leaves no trace. All methods
+are called by one thread; only `Flush.run` and `Slice.read` may run on others.
 
-Left to others: who may write and read, when to flush, when to roll by clock, which segments are
+Not decided here: who may write and read, when to flush, when to roll by clock, which segments are
 too old, which offsets compaction has reached (`cleaned_offset` remembers it).
 """
 
@@ -53,11 +51,11 @@ from barnabas.model.ids import TopicPartition, Uuid
 from barnabas.records.control import ControlType
 
 THOROUGH = False
-"""Whether to read every append again, and look at all segments; tests and the simulation do."""
+"""Whether to reread every append and check all segments; tests and the simulation do."""
 
 
 class Appended(NamedTuple):
-    """Where a batch went; for a duplicate, where its first copy is."""
+    """Where a batch was appended; for a duplicate, where its first copy is."""
 
     first_offset: int
     last_offset: int
@@ -124,9 +122,9 @@ class PartitionLog:
     ) -> PartitionLog:
         """Open the log in a directory, recovering it unless `clean`; create it if missing.
 
-        DamagedLogError, with nothing changed, where the files hold what is no torn tail; a `repair`
-        cuts that, too, and keeps it aside.
-        `topic_id` names a new log; of an existing one its own is kept, for the caller to compare.
+        Raises DamagedLogError, with nothing changed, if the files contain anything but batches and
+        a torn tail; a `repair` cuts that, too, and keeps it aside. `topic_id` is for a new log; an
+        existing one keeps its own, for the caller to compare.
         """
         opened = opening.find(
             pool,
@@ -149,7 +147,7 @@ class PartitionLog:
         return log
 
     def configure(self, options: TopicOptions) -> None:
-        """Follow the topic's options; takes effect with the next append."""
+        """Apply the topic's options; takes effect with the next append."""
         self.options = options
         self._rules = Rules(options)
         self._rolling = Rolling(options, self._random)
@@ -158,7 +156,7 @@ class PartitionLog:
         self._segments.active.index_interval_bytes = options.index_interval_bytes
 
     def set_topic_id(self, topic_id: Uuid) -> None:
-        """Name the topic of a log that was made before it was known."""
+        """Set the topic id of a log that was created before it was known."""
         path = f"{self.directory}/{partition_metadata.NAME}"
         self._files.write_atomic(path, partition_metadata.encode(topic_id))
         self.topic_id = topic_id
@@ -173,7 +171,7 @@ class PartitionLog:
 
     @property
     def truncations(self) -> int:
-        """How often batches were taken back from the end."""
+        """How often the log was truncated."""
         return self._truncations
 
     @property
@@ -188,7 +186,7 @@ class PartitionLog:
 
     @property
     def log_start_to_checkpoint(self) -> int | None:
-        """The log start, while the segments on disk do not say it (removed ones may come back)."""
+        """The log start, unless it follows from the segments on disk (removed ones may return)."""
         if self._removing or self.log_start_offset > self._segments[0].base_offset:
             return self.log_start_offset
         return None
@@ -294,8 +292,8 @@ class PartitionLog:
     def append_as_follower(self, records: Buffer, now_ms: int) -> int:
         """Append batches as the leader has them and return how many there were.
 
-        Checked are the CRC, that offsets go on from the log end, and that markers can be read; a
-        batch cut at the end is left out.
+        Checks the CRC, that offsets continue from the log end, and that markers can be read; an
+        incomplete batch at the end is left out.
         """
         batches, size = check_batches(records, self.log_end_offset)
         if not batches:
@@ -333,7 +331,7 @@ class PartitionLog:
         self._assert_offsets()
 
     def _assert_offsets(self) -> None:
-        """Check what holds after each change; appending moves the log end alone, and up."""
+        """Assert the invariants after each change; an append only raises the log end."""
         end = self.log_end_offset
         offsets = (self.log_start_offset, self.high_watermark, end, self.recovery_point)
         assert 0 <= self.log_start_offset <= end, offsets
@@ -425,7 +423,7 @@ class PartitionLog:
     # -- flushing -----------------------------------------------------------------------------
 
     def needs_flush(self, now_ms: int) -> bool:
-        """Return whether the topic's policy asks for a flush now."""
+        """Return whether the topic's policy requires a flush now."""
         unflushed = self.log_end_offset - self.recovery_point
         return unflushed > 0 and (
             unflushed >= self._flush_messages or now_ms - self.last_flush_ms >= self._flush_ms
@@ -437,9 +435,9 @@ class PartitionLog:
         return self._segments.active.base_offset > self.recovery_point
 
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
-        """Gather what must be flushed for the recovery point to reach an offset (the log end).
+        """Collect what must be flushed for the recovery point to reach an offset (the log end).
 
-        One flush of a log at a time: the next may begin when this one was finished.
+        One flush of a log at a time: the next may begin when this one has finished.
         """
         target = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
         return self._gather(target, [])
@@ -527,7 +525,7 @@ class PartitionLog:
         return removal.take_out_first(self._pool, self.directory, self._segments, count)
 
     def finish_removal(self) -> None:
-        """Record that the names of removed segments cannot come back."""
+        """Record that removed segments cannot reappear after a crash."""
         self._removing = False
 
     # -- compaction ---------------------------------------------------------------------------
@@ -553,7 +551,7 @@ class PartitionLog:
     # -- truncating ---------------------------------------------------------------------------
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
-        """Remove the batches that hold `offset` or lie above it, as a follower must at times.
+        """Remove the batches that contain `offset` or are above it, when a follower has diverged.
 
         The recovery point goes down with the log end and must be checkpointed before the log goes
         on. After a StorageError the log must be opened again.
@@ -569,7 +567,7 @@ class PartitionLog:
         self._after_truncation(offset)
 
     def truncate_all(self, offset: int, now_ms: int) -> None:
-        """Drop every batch and go on, empty, from an offset."""
+        """Drop every batch, and restart the empty log at an offset."""
         self._truncations += 1
         for segment in self._segments:
             segment.remove()
@@ -602,7 +600,7 @@ class PartitionLog:
     # -- closing ------------------------------------------------------------------------------
 
     def begin_close(self) -> Flush | None:
-        """Write what the next clean start expects, and gather all that must still be flushed."""
+        """Write what the next clean start expects, and collect what must still be flushed."""
         end = self.log_end_offset
         side_files = closing.write_side_files(
             self._files, self.directory, self._segments, self.producers, end
@@ -622,7 +620,7 @@ class PartitionLog:
         self.release()
 
     def move_to(self, directory: str, pool: FilePool) -> None:
-        """Rename the directory and go on in it, with files of another pool; not while it is
+        """Rename the directory and continue in it, with files of another pool; not while it is
         flushed.
         """
         self._files.rename(self.directory, directory)

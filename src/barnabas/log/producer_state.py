@@ -1,5 +1,4 @@
-"""What one partition knows of the producers that write to it: the window of duplicates, open
-transactions.
+"""The producers of one partition: their duplicate windows and open transactions.
 
 For every producer id the entry keeps its epoch and its last five batches, so that a batch that is
 sent again is answered with the offsets of its first copy and a gap in the sequence is rejected.
@@ -89,7 +88,7 @@ class ProducerStates:
         self._ended: list[tuple[int, int]] = []
         self.first_unstable_offset: int | None = None
         self.markers_seen = 0
-        """How many markers came since the start; a waiter compares it with what it was."""
+        """How many markers were appended since the start; a waiter compares it with before."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -102,7 +101,7 @@ class ProducerStates:
         return self._entries.get(producer_id)
 
     def has_open_transaction(self, producer_id: int) -> bool:
-        """Return whether the producer's transaction includes this partition by now."""
+        """Return whether the producer has a transaction open on this partition."""
         return producer_id in self._open
 
     def find_duplicate(self, header: BatchHeader) -> SentBatch | None:

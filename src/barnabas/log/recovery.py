@@ -1,13 +1,13 @@
 """Brings a partition's directory back to a consistent log when a broker starts.
 
-After a clean stop only the end of the last segment is looked at. After a crash every segment from
-the recovery point on is walked batch by batch: a torn tail is cut at the last whole batch,
-indexes, leader epochs and producer state are rebuilt. What a crash can leave behind of a
-compaction or a deletion is finished or undone first. One line in the log says what was done.
+After a clean stop only the end of the last segment is checked. After a crash every segment from the
+recovery point on is read batch by batch: a torn tail is truncated after the last whole batch,
+indexes, leader epochs and producer state are rebuilt. What a crash can leave behind of a compaction
+or a deletion is finished or undone first. One line in the log says what was done.
 
-Only a torn tail is ever cut (see `torn`), and only where nothing was flushed. Anything else
-that is no batch, of any format, raises DamagedLogError, and the files stay as they are. A repair,
-which an operator asked for, goes on, and keeps what it cuts in files that end in `.cut`.
+Only a torn tail is ever cut (see `torn`), and only where nothing was flushed. Anything else that is
+not a batch, of any format, raises DamagedLogError, and the files are not changed. A repair, which
+an operator requested, continues, and keeps what it cuts in files that end in `.cut`.
 
 Index files are right for every segment below the recovery point, and for all after a clean stop.
 """
@@ -125,7 +125,7 @@ class Recovery:
         return Found([segment], start, start, start, self._epochs, self._producers)
 
     def load(self) -> Found:
-        """Find the log, mending what needs it; DamagedLogError where that is not allowed."""
+        """Load the log, repairing what a crash left; DamagedLogError for any other damage."""
         try:
             return self._load()
         except (CorruptRecordError, CorruptFileError) as failure:
@@ -174,7 +174,7 @@ class Recovery:
         return segment
 
     def _recover_segments(self) -> int:
-        """Walk what may be damaged, cut it where it is; return the log end offset."""
+        """Check what may be torn, and truncate it; return the log end offset."""
         if not self._segments:
             return self._log_start_offset
         first = len(self._segments) if self._clean else self._first_unflushed()
@@ -210,7 +210,7 @@ class Recovery:
     def _is_unused(self, segment: Segment, before: Segment, end: int | None) -> bool:
         """Return whether a segment is an empty file that begins inside the one before it.
 
-        A roll made it and then failed, and the log went on in the old segment.
+        A failed roll left it, and the log continued in the old segment.
         """
         if segment.size_bytes:
             return False
@@ -346,7 +346,7 @@ class Recovery:
             self._handle_damage(file, segment, good, f"{flaw}; {why}")
 
     def _handle_damage(self, file: File, segment: Segment, position: int, what: str) -> None:
-        """Raise DamagedLogError; a repair keeps the bytes from a position on, and goes on."""
+        """Raise DamagedLogError; a repair keeps the bytes from a position on, and continues."""
         path = segment.path(LOG)
         if not self._repair:
             raise DamagedLogError(f"{path} at {position}: {what}")

@@ -1,10 +1,9 @@
 """Moves a log to another directory while it is written to.
 
-A second log, in `<topic>-<partition>.<32 hex>-future` of the target directory, is fed with the
-batches of the first one, piece by piece, until it has caught up; then the two change places. Until
-that moment only the source is read and written by others, so a failed or abandoned move costs
-nothing but the copy. The caller drives it: `copy` may run on another thread, everything else
-on the one that appends to the source.
+A second log, in `<topic>-<partition>.<32 hex>-future` of the target directory, gets the batches of
+the first one, piece by piece, until it has caught up; then the two are swapped. Until then only the
+source is read and written by others, so a failed move costs nothing but the copy. The caller drives
+it: `copy` may run on another thread, everything else on the one that appends to the source.
 
 What a crash leaves: before `finish`, the source and a future copy, which the next start removes
 (the move must be asked for again). Between `finish` and `retire`, two logs of the same name, each
@@ -57,7 +56,7 @@ class Relocation:
         self._seed_producers()
 
     def _seed_producers(self) -> None:
-        """Begin with what was known of producers whose batches are deleted by now."""
+        """Copy the state of producers whose batches were already deleted."""
         files, directory = self.source.pool.files, self._log.directory
         offsets = snapshot_offsets(files, directory)
         start = self.future.log_start_offset
@@ -128,13 +127,13 @@ class Relocation:
         return future
 
     def retire(self) -> str:
-        """Take the old log out of use, for good, and return its new path, for removal."""
+        """Mark the old log as deleted, and return its new path, for removal."""
         path = self.source.delete_log(self._log.topic_partition, self._unique)
         self._pool.files.flush_dir(self.source.path)
         return path
 
     def abandon(self) -> str:
-        """Give up; return the path of the copy, for removal."""
+        """Abandon the move; return the path of the copy, for removal."""
         return self.target.give_up(self.future, self._unique)
 
 

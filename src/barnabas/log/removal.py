@@ -1,6 +1,6 @@
 """Segments that leave a log, with the snapshots beside them: the oldest, and compacted ones.
 
-Their files are renamed as deleted and returned to the caller, who unlinks them when no reader can
+Their files are renamed to .deleted and returned to the caller, who unlinks them when no reader can
 use them.
 """
 

@@ -1,8 +1,8 @@
-"""Which segments of a log are no longer wanted: before the log start, too many bytes, too old.
+"""Which segments of a log retention deletes: below the log start, too many bytes, too old.
 
-Pure decisions; the oldest segments first, and none after the first that must stay. A segment goes
-only when everything in it is below the bound, which is the high watermark at most: what not every
-replica has is never removed.
+Pure decisions; the oldest segments first, and none after the first that must stay. A segment is
+deleted only when everything in it is below the limit, which is at most the high watermark: what
+some in-sync replica lacks is never removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When a log begins a new segment, as its topic's options say, and what the new one is like."""
+"""When a log rolls a new segment, by its topic's options, and how the segment is created."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rolling:
         self._random = random
 
     def create(self, pool: FilePool, directory: str, base_offset: int, now_ms: int) -> Segment:
-        """Make a segment that begins at an offset; its name is not flushed."""
+        """Create a segment that begins at an offset; its name is not flushed."""
         segment = Segment(
             pool,
             directory,

@@ -119,7 +119,7 @@ def check_batches(data: Data, next_offset: int) -> tuple[list[BatchHeader], int]
 
 
 class _Refilled(Exception):
-    """The buffer was filled from the present position on: look again at its start."""
+    """The buffer was refilled from the current position: read again at its start."""
 
 
 def _unfinished(left: int) -> CorruptRecordError:

@@ -150,7 +150,7 @@ class Segment:
         self.side_files_changed = False
 
     def create(self, preallocate_bytes: int = 0, *, in_new_directory: bool = False) -> None:
-        """Make the empty file; leftovers of the same name are replaced."""
+        """Create the empty file; leftovers of the same name are replaced."""
         files = self.pool.files
         if not in_new_directory:
             for path in self.side_files():
@@ -161,7 +161,7 @@ class Segment:
         self.overlong = preallocate_bytes > 0
 
     def attach(self, size_bytes: int) -> None:
-        """Take over an existing file of that size, whose index files are loaded when needed."""
+        """Use an existing file of that size, whose index files are loaded when needed."""
         if not size_bytes:
             return
         self.size_bytes = size_bytes
@@ -226,7 +226,7 @@ class Segment:
     def rebuild_indexes(self, failure: CorruptFileError | CorruptRecordError) -> None:
         """Rebuild offset and time index from the batches, which are authoritative.
 
-        Where a batch cannot be read either, everything stays as it was.
+        If a batch cannot be read either, nothing is changed.
         """
         _logger.warning(
             "segment %s: offset and time index rebuilt from its batches: %s",
@@ -282,14 +282,14 @@ class Segment:
         return self.load_aborted() if self._aborted is None else self._aborted
 
     def load_aborted(self) -> list[AbortedTransaction]:
-        """Read them if need be: in front of a marker, because nothing may fail behind it."""
+        """Read them if necessary: before a marker is appended, as nothing may fail after it."""
         if self._aborted is None:
             data = self.pool.files.read(self.path(TRANSACTION_INDEX)) or b""
             self._aborted = transaction_index.decode(data, self.base_offset)
         return self._aborted
 
     def reset_indexes(self) -> None:
-        """Forget all that is known of the batches, before they are walked again."""
+        """Drop all state of the batches, before they are read again."""
         self._offset_index = OffsetIndex(self.base_offset)
         self._time_index = TimeIndex(self.base_offset)
         self._aborted = []
@@ -318,7 +318,7 @@ class Segment:
         self._unindexed_bytes += header.size
 
     def note_scanned(self, header: BatchHeader) -> None:
-        """Take a batch behind the last index entry into account, once, after `attach`."""
+        """Account for a batch after the last index entry, once, after `attach`."""
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
         self._unindexed_bytes += header.size
@@ -349,7 +349,7 @@ class Segment:
         self.save_indexes()
 
     def forget_tail(self, last_offset: int) -> None:
-        """Drop the positions of the last batches when they (up to this offset) are not the end."""
+        """Drop the cached positions of the last batches unless they end at this offset."""
         self._tail_floor = last_offset
         self._tail_offsets = array("q")
         self._tail_positions = array("q")
@@ -427,10 +427,10 @@ class Segment:
             self._trim_tail()
 
     def _take_back(self, position: int) -> None:
-        """Cut what a failed write has left, and for good.
+        """Remove what a failed write has left, durably.
 
-        Behind a smaller batch that is written next it would be bytes that begin no batch, and after
-        a crash nobody could tell where they came from.
+        After a smaller batch that is written next it would be bytes that are not a batch, and after
+        a crash their origin would be unknown.
         """
         self.overlong = True
         with suppress(StorageError):
@@ -472,7 +472,7 @@ class Segment:
         assert header.next_offset == end_offset, (header, end_offset)
 
     def note_void(self) -> None:
-        """Note that the batch that was just appended holds nothing for a consumer."""
+        """Record that the batch that was just appended has nothing for a consumer."""
         self._tail_voids.add(self._tail_positions[-1])
 
     def _trim_tail(self) -> None:

@@ -1,6 +1,6 @@
 """The segments of one log in the order of their base offsets; the last one is written to.
 
-There is always at least one. A look-up that finds nothing in a segment goes on in the next one,
+There is always at least one. A lookup that finds nothing in a segment continues in the next one,
 because compaction can leave a gap at a segment's end.
 """
 
@@ -93,7 +93,7 @@ class Segments:
         )
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put one segment in the place of several that it was made of."""
+        """Replace several segments by the one that was built from them."""
         assert new.base_offset == old[0].base_offset, new.base_offset
         assert self.holds(old), new.base_offset
         start = self.index_of(new.base_offset)

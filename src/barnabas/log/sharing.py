@@ -35,7 +35,7 @@ def copy_range(files: Files, source: File, path: str, start: int, end: int) -> N
 
 
 def cut_shared(files: Files, path: str, size: int) -> bool:
-    """If a file has other names, replace it by a copy of its first `size` bytes; tell if it had."""
+    """Replace a file with several names by a copy of its first `size` bytes; return whether."""
     if files.links(path) <= 1:
         return False
     source = files.open(path)

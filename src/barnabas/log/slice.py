@@ -1,5 +1,5 @@
-"""A stretch of one segment's file that a reader may send: bytes on demand, or a descriptor for
-zero copy.
+"""A range of one segment's file that a reader may send: bytes on demand, or a descriptor for zero
+copy.
 
 A slice pins its file: it stays open and readable, also when the segment is deleted meanwhile, until
 `release`. A truncation below it can still take its bytes away; then a read comes back short.
@@ -52,7 +52,7 @@ class Slice:
 
     @property
     def first_batch_incomplete(self) -> bool:
-        """Whether the byte limit cuts even the first batch, so that a reader gets nowhere."""
+        """Whether the byte limit cuts even the first batch, so that a reader makes no progress."""
         return self.size < self.first_batch_size
 
     def headers(self) -> Iterator[tuple[int, BatchHeader]]:
@@ -75,7 +75,7 @@ class Slice:
         return None if self._file is None else self._file.fileno()
 
     def release(self) -> None:
-        """Let the file go, after which nothing can be read. Calling it again is fine."""
+        """Unpin the file, after which nothing can be read. Repeating it is a no-op."""
         pooled, self._pooled = self._pooled, None
         if pooled is not None:
             self._file = None

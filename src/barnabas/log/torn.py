@@ -63,11 +63,11 @@ def contradiction(
         return f"the bytes {head[:START_SIZE].hex()} are not the start of a batch"
     whole = size <= end - position
     if not whole and end - position >= least and _is_complete(file, position, end, head):
-        return f"a batch that says {size} bytes is complete with {end - position}"
+        return f"a batch that claims {size} bytes is complete with {end - position}"
     if whole and _batch_at(file, position, end) is not None:
         return f"a whole batch of offset {offset}"
     if whole and followed:
-        return "later segments hold batches"
+        return "later segments have batches"
     after = _find_batch(file, position + (size if whole else 1), end, next_offset)
     return None if after is None else f"a whole batch follows at {after}"
 

@@ -1,7 +1,7 @@
-"""A log's end taken back: on disk, and in what is known of its producers.
+"""Truncation of a log: of its segments, and of the state of its producers.
 
-What is gone must not come back after a crash, between batches that are written next; so all of it
-is flushed before the log goes on. The offsets of the log are its own to lower.
+What was truncated must not reappear after a crash, between batches that are written next; so
+everything is flushed before the log continues. The log lowers its own offsets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.log.segments import Segments
 
 
 def cut(files: Files, directory: str, segments: Segments, offset: int) -> int:
-    """Remove the batches that hold `offset` or lie above it; return where the log ends now."""
+    """Remove the batches that contain `offset` or are above it; return the new log end."""
     segments.remove_above(offset)
     active = segments.active
     located = active.locate(offset)
@@ -27,7 +27,7 @@ def cut(files: Files, directory: str, segments: Segments, offset: int) -> int:
 def rewind_producers(
     files: Files, directory: str, producers: ProducerStates, segments: Segments, end: int
 ) -> None:
-    """Bring the producers back to the log's end, and remove what was noted of them above it."""
+    """Restore the producer state as of the log end, and remove snapshots above it."""
     for taken in snapshot_offsets(files, directory):
         if taken > end:
             files.unlink(snapshot_path(directory, taken))

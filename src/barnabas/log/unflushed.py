@@ -1,7 +1,7 @@
-"""What of a log's directory a crash could still take back, besides its batches.
+"""What of a log's directory is not flushed yet, besides its batches.
 
 Names that were created or changed, the file with the topic's id, index files and snapshots of
-closed segments, leader epochs: a flush takes them along, and gives them back if it fails.
+closed segments, leader epochs: a flush takes them over, and returns them if it fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.log.segments import Segments
 
 
 class Unflushed:
-    """The side of one log that flushes must not forget."""
+    """The names and side files of one log that a flush must include."""
 
     __slots__ = ("_directory", "_files", "_metadata", "directories")
 

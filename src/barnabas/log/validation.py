@@ -46,7 +46,7 @@ NEWEST_VERSION = 2**15 - 1
 _FIRST_VERSION_WITH_BATCHES = 3
 _FIRST_VERSION_WITH_ZSTD = 7
 _FAULTS_MAX = 10_000
-"""So many records are named to their producer: a few bytes may unpack to millions."""
+"""How many rejected records a response names: a few bytes may unpack to millions."""
 _WRONG_DELTAS = "its offset deltas do not count 0, 1, 2, …"
 
 
@@ -59,7 +59,7 @@ class InvalidRecords(RequestError):
 
 
 class Rules:
-    """Which batches a topic takes, and how it stores them."""
+    """Which batches a topic accepts, and how it stores them."""
 
     __slots__ = (
         "after_ms_max",
@@ -123,7 +123,7 @@ def validate(
     producer.
     """
     if len(records) <= MAGIC_AT:
-        raise RequestError(ErrorCode.INVALID_RECORD, "no record batch")
+        raise RequestError(ErrorCode.INVALID_RECORD, "the request has no record batch")
     if records[MAGIC_AT] < 2:
         if version >= _FIRST_VERSION_WITH_BATCHES and origin == "client":
             raise RequestError(
@@ -162,7 +162,7 @@ def validate(
 
 
 def _check_header(header: BatchHeader, rules: Rules, version: int) -> None:
-    """Refuse what a client must not send, whatever its records are."""
+    """Reject what a client must not send, whatever its records are."""
     if header.attributes & CODEC_MASK == Codec.ZSTD and version < _FIRST_VERSION_WITH_ZSTD:
         raise RequestError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
@@ -176,17 +176,17 @@ def _check_header(header: BatchHeader, rules: Rules, version: int) -> None:
     if count <= 0 or offsets != count:
         raise _invalid(f"the batch spans {offsets} offsets and has {count} records")
     if header.attributes & CONTROL_BIT:
-        raise _invalid("clients do not write control batches")
+        raise _invalid("control batches cannot be produced by clients")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise _invalid(
-            f"producer {header.producer_id} sent a batch with sequence {header.base_sequence}"
+            f"producer {header.producer_id}: sequence {header.base_sequence}, must be at least 0"
         )
 
 
 def _diagnose(
     records: Buffer, rules: Rules, version: int, origin: Origin, failure: CorruptRecordError
 ) -> RequestError:
-    """Say why a batch cannot be read: what the header tells comes before its CRC."""
+    """Return why a batch is unreadable: errors in the header come before the CRC."""
     try:
         header = scan_batch(records)
         if origin == "client":
@@ -212,12 +212,12 @@ def _diagnose(
 
 
 def _cut(records: Buffer, size: int) -> Buffer:
-    """Return the first batch alone; a cut tail is dropped, a second whole batch is refused."""
+    """Return only the first batch; an incomplete rest is dropped, a second batch rejected."""
     rest = len(records) - size
     if rest >= PREFIX_SIZE:
         announced = int.from_bytes(records[size + 8 : size + PREFIX_SIZE], "big", signed=True)
         if announced + PREFIX_SIZE <= rest:
-            raise _invalid("an append holds exactly one record batch")
+            raise _invalid("more than one record batch for a partition; must be exactly one")
     return memoryview(records)[:size]
 
 
@@ -229,7 +229,7 @@ def _validate_slowly(
     max_timestamp: int,
     faults: Faults,
 ) -> tuple[Buffer, BatchHeader]:
-    """Go on with a batch that is compressed, faulty, or bears or needs append time."""
+    """Continue with a batch that is compressed or faulty, or has or needs append time."""
     attributes, renumber = header.attributes, False
     if attributes & CODEC_MASK:
         max_timestamp, renumber, faults = _walk(records, header, rules, now_ms)
@@ -256,10 +256,10 @@ def _validate_slowly(
 def _walk(
     records: Buffer, header: BatchHeader, rules: Rules, now_ms: int
 ) -> tuple[int, bool, Faults]:
-    """Look at every record of a compressed batch, chunk by chunk, up to one with a fault.
+    """Check every record of a compressed batch, chunk by chunk, up to one with a fault.
 
-    Returns the greatest timestamp, whether the offset deltas must be numbered again (inside a
-    compressed batch they are mended, not refused), and the other faults.
+    Returns the greatest timestamp, whether the offset deltas must be numbered again (in a
+    compressed batch they are corrected, not rejected), and the other faults.
     """
     low, high = rules.timestamp_bounds(now_ms)
     held_max = rules.bounds.held_max(header.size)
@@ -295,9 +295,8 @@ def _walk(
 
 
 def _append_time_faults(header: BatchHeader, rules: Rules, now_ms: int, faults: Faults) -> Faults:
-    """Judge a batch whose producer claims append time: every record has the header's max timestamp.
-
-    A topic of create time takes it when there is a real timestamp; the claim is then erased.
+    """Check a batch whose producer claims append time: every record has the header's max timestamp.
+    A topic with create time accepts it if that is a real timestamp; the claim is then removed.
     """
     low, high = rules.timestamp_bounds(now_ms)
     timestamp = header.max_timestamp
@@ -319,7 +318,7 @@ def _repack(
     *,
     renumber: bool = False,
 ) -> tuple[Buffer, BatchHeader]:
-    """Build the batch again with the topic's codec, and with fresh offset deltas if need be."""
+    """Rebuild the batch with the topic's codec, and with new offset deltas if necessary."""
     codec = header.codec if rules.codec is None else Codec(rules.codec)
     try:
         if renumber:
@@ -376,7 +375,7 @@ def _is_writable(records: Buffer) -> bool:
 
 
 def _refused_records(faults: Faults) -> InvalidRecords:
-    """Turn faults into the answer; one bad timestamp makes it INVALID_TIMESTAMP."""
+    """Turn faults into the response; one bad timestamp makes it INVALID_TIMESTAMP."""
     code = ErrorCode.INVALID_RECORD
     if any(fault is Fault.TIMESTAMP for _, fault in faults):
         code = ErrorCode.INVALID_TIMESTAMP

@@ -135,7 +135,9 @@ class TopicStore:
             check_name(name)
             data, stat = await self._tree.get(path)
         except (NoNode, RequestError):
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic {name!r}") from None
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist"
+            ) from None
         node = nodes.TopicAssignment.decode(path, data)
         present = len(node.replicas)
         if not present or sorted(node.replicas) != list(range(present)):
@@ -147,7 +149,8 @@ class TopicStore:
         if count <= present:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"topic {name!r} already has {present} partitions; {count}: must be more",
+                f"topic {name!r} already has {present} partitions; the new count {count} must be "
+                "larger",
             )
         check_counts(count, 1, 1)
         if node.adding or node.removing:

@@ -1,1 +1,1 @@
-"""Ids and errors: the words that every other part speaks."""
+"""Ids and errors, shared by all other packages."""

@@ -30,222 +30,298 @@ class ErrorCode(IntEnum):
         """Return the member for a number off the wire; an unknown one is UNKNOWN_SERVER_ERROR."""
         return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type: ignore[return-value]
 
-    UNKNOWN_SERVER_ERROR = (-1, "", "the broker failed unexpectedly")
+    UNKNOWN_SERVER_ERROR = (-1, "", "the broker failed unexpectedly; its log has the reason")
     NONE = (0, "", "success")
-    OFFSET_OUT_OF_RANGE = (1, "", "fetch/list offset below log start or above the readable end")
+    OFFSET_OUT_OF_RANGE = (
+        1,
+        "",
+        "the offset is outside the log: below its start, or above what may be read",
+    )
     CORRUPT_MESSAGE = (
         2,
         "retry",
-        "CRC mismatch, bad size, null key on compacted topic (old), otherwise corrupt",
+        "a record batch is corrupt: its CRC or size is wrong, or a compacted topic got a null key",
     )
     UNKNOWN_TOPIC_OR_PARTITION = (
         3,
         "refresh",
-        "this broker does not know/host the topic partition",
+        "the topic or partition does not exist on this broker",
     )
-    INVALID_FETCH_SIZE = (4, "", "requested fetch size invalid")
-    LEADER_NOT_AVAILABLE = (5, "refresh", "no leader (election in progress, or topic just created)")
+    INVALID_FETCH_SIZE = (4, "", "the requested fetch size is invalid")
+    LEADER_NOT_AVAILABLE = (
+        5,
+        "refresh",
+        "no leader: an election is in progress, or the topic was just created",
+    )
     NOT_LEADER_OR_FOLLOWER = (
         6,
         "refresh",
-        "broker is not leader (leader-only call) / not a replica (any-replica call)",
+        "the broker is not the leader of the partition, or has no replica of it",
     )
-    REQUEST_TIMED_OUT = (7, "retry", "server-side wait (acks, admin operation) timed out")
-    BROKER_NOT_AVAILABLE = (8, "", "broker not available (legacy; tools only)")
-    REPLICA_NOT_AVAILABLE = (
-        9,
-        "refresh",
-        "replica not available; expected transiently in metadata/AlterReplicaLogDirs",
+    REQUEST_TIMED_OUT = (7, "retry", "the broker could not complete the request within its timeout")
+    BROKER_NOT_AVAILABLE = (8, "", "the broker is not available")
+    REPLICA_NOT_AVAILABLE = (9, "refresh", "the replica is not available")
+    MESSAGE_TOO_LARGE = (10, "", "the batch is larger than max.message.bytes")
+    STALE_CONTROLLER_EPOCH = (
+        11,
+        "",
+        "the request has an older controller epoch than the broker knows",
     )
-    MESSAGE_TOO_LARGE = (10, "", "batch larger than max.message.bytes")
-    STALE_CONTROLLER_EPOCH = (11, "", "controller epoch in request older than the broker has seen")
     OFFSET_METADATA_TOO_LARGE = (
         12,
         "",
-        "commit metadata string longer than offset.metadata.max.bytes",
+        "the metadata of the commit is larger than offset.metadata.max.bytes",
     )
-    NETWORK_EXCEPTION = (13, "refresh", "connection lost before the response (client-side)")
-    COORDINATOR_LOAD_IN_PROGRESS = (14, "retry", "coordinator still reading its log partition")
+    NETWORK_EXCEPTION = (13, "refresh", "the connection was lost before the response arrived")
+    COORDINATOR_LOAD_IN_PROGRESS = (14, "retry", "the coordinator is still loading its partition")
     COORDINATOR_NOT_AVAILABLE = (
         15,
         "retry",
-        "no coordinator (internal topic missing/offline), or its append timed out",
+        "no coordinator: its internal topic is missing or offline, or its write timed out",
     )
-    NOT_COORDINATOR = (16, "retry", "broker does not lead the coordinator partition; rediscover")
-    INVALID_TOPIC_EXCEPTION = (17, "", "illegal topic name, or write to internal topic")
-    RECORD_LIST_TOO_LARGE = (18, "", "batch bigger than segment.bytes")
+    NOT_COORDINATOR = (16, "retry", "the broker is no longer the coordinator; look it up again")
+    INVALID_TOPIC_EXCEPTION = (
+        17,
+        "",
+        "the topic name is invalid, or the topic is internal and cannot be written to",
+    )
+    RECORD_LIST_TOO_LARGE = (18, "", "the batch is larger than segment.bytes")
     NOT_ENOUGH_REPLICAS = (
         19,
         "retry",
-        "acks=all and ISR smaller than min.insync.replicas; nothing written",
+        "fewer in-sync replicas than min.insync.replicas; nothing was written",
     )
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = (
         20,
         "retry",
-        "appended but ISR shrank below minimum before commit",
+        "written, but the ISR shrank below min.insync.replicas before it was replicated",
     )
-    INVALID_REQUIRED_ACKS = (21, "", "acks not in -1,0,1")
-    ILLEGAL_GENERATION = (22, "", "group generation in request differs")
+    INVALID_REQUIRED_ACKS = (21, "", "acks must be -1, 0 or 1")
+    ILLEGAL_GENERATION = (22, "", "the request has another generation than the group")
     INCONSISTENT_GROUP_PROTOCOL = (
         23,
         "",
-        "protocol type/list incompatible with members, or empty for a first member",
+        "the protocol type or assignors match no other member of the group, or are empty",
     )
-    INVALID_GROUP_ID = (24, "", "empty/null group id where not allowed")
-    UNKNOWN_MEMBER_ID = (25, "", "member id not in group")
-    INVALID_SESSION_TIMEOUT = (26, "", "outside group.min/max.session.timeout.ms")
-    REBALANCE_IN_PROGRESS = (
-        27,
+    INVALID_GROUP_ID = (24, "", "the group id must not be empty")
+    UNKNOWN_MEMBER_ID = (25, "", "the group has no member with this id")
+    INVALID_SESSION_TIMEOUT = (
+        26,
         "",
-        "rejoin needed (also: commit attempted while CompletingRebalance)",
+        "the session timeout is not within the limits group.min/max.session.timeout.ms",
     )
-    INVALID_COMMIT_OFFSET_SIZE = (28, "", "offset commit record too large for the log")
-    TOPIC_AUTHORIZATION_FAILED = (29, "", "ACL denies topic")
-    GROUP_AUTHORIZATION_FAILED = (30, "", "ACL denies group")
-    CLUSTER_AUTHORIZATION_FAILED = (31, "", "ACL denies cluster action")
+    REBALANCE_IN_PROGRESS = (27, "", "the group is rebalancing; members must rejoin")
+    INVALID_COMMIT_OFFSET_SIZE = (28, "", "the offset commit is too large for the log")
+    TOPIC_AUTHORIZATION_FAILED = (29, "", "access to the topic is denied")
+    GROUP_AUTHORIZATION_FAILED = (30, "", "access to the group is denied")
+    CLUSTER_AUTHORIZATION_FAILED = (31, "", "access to the cluster is denied")
     INVALID_TIMESTAMP = (
         32,
         "",
-        "record timestamp outside allowed window, or producer set LogAppendTime bit",
+        "a record timestamp is outside the allowed range, or the batch claims LogAppendTime",
     )
-    UNSUPPORTED_SASL_MECHANISM = (
-        33,
+    UNSUPPORTED_SASL_MECHANISM = (33, "", "the SASL mechanism is not enabled on the broker")
+    ILLEGAL_SASL_STATE = (34, "", "the request is not allowed at this step of SASL authentication")
+    UNSUPPORTED_VERSION = (35, "", "the API version is not supported")
+    TOPIC_ALREADY_EXISTS = (36, "", "the topic already exists")
+    INVALID_PARTITIONS = (
+        37,
         "",
-        "mechanism not enabled (the response lists the enabled ones)",
+        "the partition count must be at least 1, and larger than the current one",
     )
-    ILLEGAL_SASL_STATE = (34, "", "request not legal in the SASL state")
-    UNSUPPORTED_VERSION = (35, "", "api version not supported")
-    TOPIC_ALREADY_EXISTS = (36, "", "create of existing topic")
-    INVALID_PARTITIONS = (37, "", "partition count < 1, or not larger than the current one")
-    INVALID_REPLICATION_FACTOR = (38, "", "< 1 or more than live brokers")
-    INVALID_REPLICA_ASSIGNMENT = (39, "", "manual assignment malformed")
-    INVALID_CONFIG = (40, "", "bad config name/value")
-    NOT_CONTROLLER = (41, "retry", "sent to a broker that is not controller")
-    INVALID_REQUEST = (42, "", "malformed / contradictory request")
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = (43, "", "topic's on-disk format too old for this call")
-    POLICY_VIOLATION = (44, "", "rejected by the create or alter policy")
-    OUT_OF_ORDER_SEQUENCE_NUMBER = (45, "", "idempotent sequence gap")
-    DUPLICATE_SEQUENCE_NUMBER = (
-        46,
+    INVALID_REPLICATION_FACTOR = (
+        38,
         "",
-        "duplicate sequence (clients treat it as success; 3.x brokers return success themselves)",
+        "the replication factor must be at least 1, and at most the number of live brokers",
     )
-    INVALID_PRODUCER_EPOCH = (47, "", "epoch older than log/coordinator has")
-    INVALID_TXN_STATE = (48, "", "transactional call illegal in the current state")
+    INVALID_REPLICA_ASSIGNMENT = (39, "", "the replica assignment is invalid")
+    INVALID_CONFIG = (40, "", "a config has an unknown name or an invalid value")
+    NOT_CONTROLLER = (41, "retry", "the broker is not the controller")
+    INVALID_REQUEST = (42, "", "the request is malformed, or contradicts itself")
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = (
+        43,
+        "",
+        "the message format of the topic is too old for this request",
+    )
+    POLICY_VIOLATION = (44, "", "a policy of the broker rejected the request")
+    OUT_OF_ORDER_SEQUENCE_NUMBER = (
+        45,
+        "",
+        "the sequence number of the batch does not follow the last one of its producer",
+    )
+    DUPLICATE_SEQUENCE_NUMBER = (46, "", "a batch with this sequence number was already written")
+    INVALID_PRODUCER_EPOCH = (47, "", "a newer epoch of the producer has fenced this one")
+    INVALID_TXN_STATE = (
+        48,
+        "",
+        "the request is not allowed in the current state of the transaction",
+    )
     INVALID_PRODUCER_ID_MAPPING = (
         49,
         "",
-        "producer id does not match the transactional id, or id unknown",
+        "the producer id is unknown, or does not belong to the transactional id",
     )
-    INVALID_TRANSACTION_TIMEOUT = (50, "", "timeout > transaction.max.timeout.ms or <= 0")
+    INVALID_TRANSACTION_TIMEOUT = (
+        50,
+        "",
+        "the transaction timeout must be from 1 to transaction.max.timeout.ms",
+    )
     CONCURRENT_TRANSACTIONS = (
         51,
         "retry",
-        "previous operation on this transactional id still pending; retry",
+        "another operation of this transactional id is still in progress",
     )
-    TRANSACTION_COORDINATOR_FENCED = (52, "", "marker from an outdated coordinator epoch")
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = (53, "", "ACL denies transactional id")
-    SECURITY_DISABLED = (54, "", "no authorizer configured")
-    OPERATION_NOT_ATTEMPTED = (55, "", "batch sibling failed, this one was skipped")
-    KAFKA_STORAGE_ERROR = (56, "refresh", "log directory I/O failure")
-    LOG_DIR_NOT_FOUND = (57, "", "log dir path not configured")
-    SASL_AUTHENTICATION_FAILED = (58, "", "bad credentials")
-    UNKNOWN_PRODUCER_ID = (
-        59,
+    TRANSACTION_COORDINATOR_FENCED = (52, "", "a newer coordinator epoch has fenced this marker")
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = (53, "", "access to the transactional id is denied")
+    SECURITY_DISABLED = (54, "", "the broker has no authorizer")
+    OPERATION_NOT_ATTEMPTED = (55, "", "not attempted, because another part of the request failed")
+    KAFKA_STORAGE_ERROR = (56, "refresh", "the log directory has failed")
+    LOG_DIR_NOT_FOUND = (57, "", "the broker has no such log directory")
+    SASL_AUTHENTICATION_FAILED = (58, "", "the credentials were rejected")
+    UNKNOWN_PRODUCER_ID = (59, "", "the broker has no state of this producer id")
+    REASSIGNMENT_IN_PROGRESS = (60, "", "the partition is being reassigned")
+    DELEGATION_TOKEN_AUTH_DISABLED = (61, "", "delegation tokens are disabled")
+    DELEGATION_TOKEN_NOT_FOUND = (62, "", "the delegation token does not exist")
+    DELEGATION_TOKEN_OWNER_MISMATCH = (
+        63,
         "",
-        "no state for producer id (old brokers; 3.x brokers accept any first sequence instead)",
+        "only the owner or a renewer of a delegation token may use it",
     )
-    REASSIGNMENT_IN_PROGRESS = (60, "", "partition being reassigned")
-    DELEGATION_TOKEN_AUTH_DISABLED = (61, "", "feature off")
-    DELEGATION_TOKEN_NOT_FOUND = (62, "", "unknown token")
-    DELEGATION_TOKEN_OWNER_MISMATCH = (63, "", "caller neither owner nor renewer")
-    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = (64, "", "channel type not allowed for token calls")
-    DELEGATION_TOKEN_AUTHORIZATION_FAILED = (65, "", "ACL denies token")
-    DELEGATION_TOKEN_EXPIRED = (66, "", "token expired")
-    INVALID_PRINCIPAL_TYPE = (67, "", "principal type other than User")
-    NON_EMPTY_GROUP = (68, "", "delete of a group with members")
-    GROUP_ID_NOT_FOUND = (69, "", "no such group")
-    FETCH_SESSION_ID_NOT_FOUND = (70, "retry", "session evicted; client starts a full fetch")
-    INVALID_FETCH_SESSION_EPOCH = (71, "retry", "session epoch not the expected next")
-    LISTENER_NOT_FOUND = (72, "refresh", "leader has no endpoint for the client's listener")
-    TOPIC_DELETION_DISABLED = (73, "", "delete.topic.enable=false")
-    FENCED_LEADER_EPOCH = (74, "refresh", "request leader epoch older than broker's")
-    UNKNOWN_LEADER_EPOCH = (75, "retry", "request leader epoch newer than broker's")
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = (
+        64,
+        "",
+        "requests about delegation tokens are not allowed on this connection",
+    )
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = (65, "", "access to the delegation token is denied")
+    DELEGATION_TOKEN_EXPIRED = (66, "", "the delegation token has expired")
+    INVALID_PRINCIPAL_TYPE = (67, "", "the principal type must be User")
+    NON_EMPTY_GROUP = (68, "", "the group still has members")
+    GROUP_ID_NOT_FOUND = (69, "", "the group does not exist")
+    FETCH_SESSION_ID_NOT_FOUND = (
+        70,
+        "retry",
+        "the fetch session was evicted; a full fetch starts a new one",
+    )
+    INVALID_FETCH_SESSION_EPOCH = (
+        71,
+        "retry",
+        "the epoch of the fetch session is not the next one",
+    )
+    LISTENER_NOT_FOUND = (
+        72,
+        "refresh",
+        "the leader has no listener of the name that the client uses",
+    )
+    TOPIC_DELETION_DISABLED = (73, "", "topics cannot be deleted: delete.topic.enable=false")
+    FENCED_LEADER_EPOCH = (74, "refresh", "the request has an older leader epoch than the broker")
+    UNKNOWN_LEADER_EPOCH = (75, "retry", "the request has a newer leader epoch than the broker")
     UNSUPPORTED_COMPRESSION_TYPE = (
         76,
         "",
-        "client version too old for the codec (zstd below Fetch v10 / Produce v7)",
+        "the API version is too old for the codec: zstd needs Fetch v10 and Produce v7",
     )
-    STALE_BROKER_EPOCH = (77, "", "broker epoch (registration czxid) outdated")
-    OFFSET_NOT_AVAILABLE = (
-        78,
-        "retry",
-        "new leader's HW not yet caught up with its epoch start; retry ListOffsets",
+    STALE_BROKER_EPOCH = (77, "", "the broker has registered again since; its old epoch is fenced")
+    OFFSET_NOT_AVAILABLE = (78, "retry", "the new leader does not know the high watermark yet")
+    MEMBER_ID_REQUIRED = (79, "", "join again with the member id in the response")
+    PREFERRED_LEADER_NOT_AVAILABLE = (
+        80,
+        "refresh",
+        "the preferred replica is not alive, or not in sync",
     )
-    MEMBER_ID_REQUIRED = (79, "", "JoinGroup v4+: retry with the member id returned")
-    PREFERRED_LEADER_NOT_AVAILABLE = (80, "refresh", "preferred replica dead or not in ISR")
-    GROUP_MAX_SIZE_REACHED = (81, "", "group.max.size hit")
-    FENCED_INSTANCE_ID = (82, "", "static instance now owned by another member id")
+    GROUP_MAX_SIZE_REACHED = (81, "", "the group has group.max.size members already")
+    FENCED_INSTANCE_ID = (82, "", "another member has taken over this group.instance.id")
     ELIGIBLE_LEADERS_NOT_AVAILABLE = (83, "refresh", "no replica can become leader")
-    ELECTION_NOT_NEEDED = (84, "refresh", "leader already the preferred / exists")
-    NO_REASSIGNMENT_IN_PROGRESS = (85, "", "cancel without a reassignment in progress")
-    GROUP_SUBSCRIBED_TO_TOPIC = (86, "", "OffsetDelete on a topic the live group consumes")
-    INVALID_RECORD = (87, "", "record failed broker validation")
+    ELECTION_NOT_NEEDED = (84, "refresh", "the partition already has this leader")
+    NO_REASSIGNMENT_IN_PROGRESS = (85, "", "the partition is not being reassigned")
+    GROUP_SUBSCRIBED_TO_TOPIC = (86, "", "members of the group are subscribed to the topic")
+    INVALID_RECORD = (87, "", "the broker rejected a record as invalid")
     UNSTABLE_OFFSET_COMMIT = (
         88,
         "retry",
-        "OffsetFetch requireStable and a pending transactional commit exists",
+        "offsets of the group are still part of an open transaction",
     )
     THROTTLING_QUOTA_EXCEEDED = (
         89,
         "retry",
-        "controller mutation quota; retry after throttle time",
+        "the controller mutation quota is exceeded; retry after the throttle time",
     )
-    PRODUCER_FENCED = (90, "", "newer producer with same transactional id (fatal)")
-    RESOURCE_NOT_FOUND = (91, "", "e.g. SCRAM user missing")
-    DUPLICATE_RESOURCE = (92, "", "same resource twice in request")
-    UNACCEPTABLE_CREDENTIAL = (93, "", "e.g. SCRAM iterations out of range")
-    INCONSISTENT_VOTER_SET = (94, "", "KRaft")
-    INVALID_UPDATE_VERSION = (95, "", "AlterPartition with stale zk/partition epoch")
-    FEATURE_UPDATE_FAILED = (96, "", "feature finalization failed")
-    PRINCIPAL_DESERIALIZATION_FAILURE = (97, "", "Envelope principal unreadable")
-    SNAPSHOT_NOT_FOUND = (98, "", "KRaft")
-    POSITION_OUT_OF_RANGE = (99, "", "KRaft")
-    UNKNOWN_TOPIC_ID = (100, "refresh", "topic id not known here")
-    DUPLICATE_BROKER_REGISTRATION = (101, "", "KRaft broker id in use")
-    BROKER_ID_NOT_REGISTERED = (102, "", "KRaft")
-    INCONSISTENT_TOPIC_ID = (103, "refresh", "topic id differs from the log's")
-    INCONSISTENT_CLUSTER_ID = (104, "", "cluster id differs")
-    TRANSACTIONAL_ID_NOT_FOUND = (105, "", "no such transactional id")
-    FETCH_SESSION_TOPIC_ID_ERROR = (106, "retry", "session switched between names and ids")
-    INELIGIBLE_REPLICA = (107, "", "AlterPartition ISR has a fenced/shutting-down replica")
-    NEW_LEADER_ELECTED = (108, "", "AlterPartition applied but leader changed")
-    OFFSET_MOVED_TO_TIERED_STORAGE = (109, "", "local log no longer has the offset")
-    FENCED_MEMBER_EPOCH = (110, "", "KIP-848: member epoch fenced, rejoin from 0")
-    UNRELEASED_INSTANCE_ID = (111, "", "KIP-848: static id still held")
-    UNSUPPORTED_ASSIGNOR = (112, "", "KIP-848 assignor unknown")
-    STALE_MEMBER_EPOCH = (113, "", "KIP-848: offset call with old epoch")
-    MISMATCHED_ENDPOINT_TYPE = (114, "", "broker request sent to controller endpoint or reverse")
-    UNSUPPORTED_ENDPOINT_TYPE = (115, "", "endpoint type not supported")
-    UNKNOWN_CONTROLLER_ID = (116, "", "KRaft")
-    UNKNOWN_SUBSCRIPTION_ID = (117, "", "KIP-714 push with stale subscription")
-    TELEMETRY_TOO_LARGE = (118, "", "KIP-714 push too big")
-    INVALID_REGISTRATION = (119, "", "KRaft registration rejected")
+    PRODUCER_FENCED = (
+        90,
+        "",
+        "a newer producer with the same transactional id has fenced this one",
+    )
+    RESOURCE_NOT_FOUND = (91, "", "the resource does not exist")
+    DUPLICATE_RESOURCE = (92, "", "the request names a resource twice")
+    UNACCEPTABLE_CREDENTIAL = (
+        93,
+        "",
+        "the credential is invalid, such as too few SCRAM iterations",
+    )
+    INCONSISTENT_VOTER_SET = (94, "", "KRaft: the voters of the two sides differ")
+    INVALID_UPDATE_VERSION = (
+        95,
+        "",
+        "the partition has changed since: its epoch is newer than that of the request",
+    )
+    FEATURE_UPDATE_FAILED = (96, "", "a feature could not be finalized")
+    PRINCIPAL_DESERIALIZATION_FAILURE = (
+        97,
+        "",
+        "the principal in a forwarded request is unreadable",
+    )
+    SNAPSHOT_NOT_FOUND = (98, "", "KRaft: the snapshot does not exist")
+    POSITION_OUT_OF_RANGE = (99, "", "KRaft: the position is outside the snapshot")
+    UNKNOWN_TOPIC_ID = (100, "refresh", "no topic with this id exists on this broker")
+    DUPLICATE_BROKER_REGISTRATION = (101, "", "KRaft: a live broker has registered under this id")
+    BROKER_ID_NOT_REGISTERED = (102, "", "KRaft: the broker is not registered")
+    INCONSISTENT_TOPIC_ID = (103, "refresh", "the log of the partition has another topic id")
+    INCONSISTENT_CLUSTER_ID = (104, "", "the cluster has another id")
+    TRANSACTIONAL_ID_NOT_FOUND = (105, "", "the transactional id does not exist")
+    FETCH_SESSION_TOPIC_ID_ERROR = (
+        106,
+        "retry",
+        "the fetch session switched between topic names and topic ids",
+    )
+    INELIGIBLE_REPLICA = (107, "", "a proposed in-sync replica is fenced or shutting down")
+    NEW_LEADER_ELECTED = (108, "", "the change was applied, and elected a new leader")
+    OFFSET_MOVED_TO_TIERED_STORAGE = (109, "", "the offset is in remote storage only")
+    FENCED_MEMBER_EPOCH = (110, "", "the member epoch is fenced; rejoin with epoch 0")
+    UNRELEASED_INSTANCE_ID = (111, "", "another member still uses this group.instance.id")
+    UNSUPPORTED_ASSIGNOR = (112, "", "the broker does not have this assignor")
+    STALE_MEMBER_EPOCH = (113, "", "the request has an old member epoch")
+    MISMATCHED_ENDPOINT_TYPE = (
+        114,
+        "",
+        "the request is for a controller and was sent to a broker, or the reverse",
+    )
+    UNSUPPORTED_ENDPOINT_TYPE = (115, "", "the endpoint type is not supported")
+    UNKNOWN_CONTROLLER_ID = (116, "", "KRaft: the controller id is unknown")
+    UNKNOWN_SUBSCRIPTION_ID = (117, "", "the telemetry subscription has changed; request it again")
+    TELEMETRY_TOO_LARGE = (118, "", "the telemetry push is larger than telemetry.max.bytes")
+    INVALID_REGISTRATION = (119, "", "KRaft: the registration of the broker was rejected")
     TRANSACTION_ABORTABLE = (
         120,
         "",
-        "client may abort and continue (KIP-890; newer versions only)",
+        "the transaction failed and must be aborted; the producer can then continue",
     )
-    INVALID_RECORD_STATE = (121, "", "share ack not legal")
-    SHARE_SESSION_NOT_FOUND = (122, "retry", "share groups")
-    INVALID_SHARE_SESSION_EPOCH = (123, "retry", "share groups")
-    FENCED_STATE_EPOCH = (124, "", "share coordinator")
-    INVALID_VOTER_KEY = (125, "", "KRaft")
-    DUPLICATE_VOTER = (126, "", "KRaft")
-    VOTER_NOT_FOUND = (127, "", "KRaft")
-    INVALID_REGULAR_EXPRESSION = (128, "", "4.x: KIP-848 regex subscription invalid")
-    REBOOTSTRAP_REQUIRED = (129, "", "4.x: client must re-resolve bootstrap list")
-    STREAMS_INVALID_TOPOLOGY = (130, "", "4.x streams groups")
-    STREAMS_INVALID_TOPOLOGY_EPOCH = (131, "", "4.x streams groups")
-    STREAMS_TOPOLOGY_FENCED = (132, "", "4.x streams groups")
-    SHARE_SESSION_LIMIT_REACHED = (133, "retry", "4.x share groups")
+    INVALID_RECORD_STATE = (121, "", "share groups: the record cannot be acknowledged in its state")
+    SHARE_SESSION_NOT_FOUND = (122, "retry", "share groups: the session does not exist")
+    INVALID_SHARE_SESSION_EPOCH = (
+        123,
+        "retry",
+        "share groups: the epoch of the session is not the next one",
+    )
+    FENCED_STATE_EPOCH = (124, "", "share groups: the state epoch is fenced")
+    INVALID_VOTER_KEY = (125, "", "KRaft: the key of the voter is wrong")
+    DUPLICATE_VOTER = (126, "", "KRaft: the voter already exists")
+    VOTER_NOT_FOUND = (127, "", "KRaft: the voter does not exist")
+    INVALID_REGULAR_EXPRESSION = (
+        128,
+        "",
+        "the subscribed pattern is not a valid regular expression",
+    )
+    REBOOTSTRAP_REQUIRED = (129, "", "the client must connect to bootstrap.servers again")
+    STREAMS_INVALID_TOPOLOGY = (130, "", "streams groups: the topology is invalid")
+    STREAMS_INVALID_TOPOLOGY_EPOCH = (131, "", "streams groups: the topology epoch is invalid")
+    STREAMS_TOPOLOGY_FENCED = (132, "", "streams groups: a newer topology has fenced this one")
+    SHARE_SESSION_LIMIT_REACHED = (133, "retry", "share groups: the broker has too many sessions")

@@ -8,7 +8,7 @@
     │   ├── LocalProtocolError     ours: something that the protocol cannot carry
     │   └── RemoteProtocolError    the peer's: a frame or message that cannot be decoded
     ├── CorruptRecordError     inconsistent record bytes (CRC, length, count)
-    ├── CorruptFileError       a corrupt file of ours
+    ├── CorruptFileError       a corrupt file
     ├── StorageError           a disk failure (full, read-only, missing)
     │   └── DamagedLogError    a log with damage other than a torn tail
     ├── RequestError           a response with an ErrorCode, sent or received
@@ -77,7 +77,7 @@ class CorruptRecordError(BarnabasError):
 
 
 class CorruptFileError(BarnabasError):
-    """A corrupt file of ours."""
+    """A corrupt file of the broker or the log."""
 
 
 class StorageError(BarnabasError):

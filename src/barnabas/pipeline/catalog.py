@@ -30,12 +30,12 @@ def with_catalog(spec: Spec, sketch: Sketch) -> dict[str, str]:
     made = {"spark.sql.warehouse.dir": f"file://{storage / 'tables'}"}
     if not sketch.has_tables or any(name.startswith(_OWN) for name in given):
         return made | given
-    place = f"jdbc:derby:;databaseName={storage / 'catalog'};create=true"
+    url = f"jdbc:derby:;databaseName={storage / 'catalog'};create=true"
     quiet = "-Dderby.stream.error.file=/dev/null"  # else it creates a file there, too
     return {
         **made,
         "spark.sql.catalogImplementation": "hive",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": place,
+        "spark.hadoop.javax.jdo.option.ConnectionURL": url,
         **given,
         _JAVA_OPTIONS: f"{given.get(_JAVA_OPTIONS, '')} {quiet}".strip(),
     }

@@ -94,10 +94,10 @@ class _Ends:
         self._offsets: dict[TopicPartition, list[int]] = {}
 
     def add(self, ends: Mapping[TopicPartition, int], now_ms: float) -> None:
-        for place, end in ends.items():
-            self.now[place] = end
-            times = self._times.setdefault(place, [])
-            offsets = self._offsets.setdefault(place, [])
+        for partition, end in ends.items():
+            self.now[partition] = end
+            times = self._times.setdefault(partition, [])
+            offsets = self._offsets.setdefault(partition, [])
             if (
                 offsets and end < offsets[-1]
             ):  # recreated, or truncated: earlier points are of no use
@@ -111,13 +111,13 @@ class _Ends:
             if len(times) > HISTORY_MAX:
                 del times[: HISTORY_MAX // 10], offsets[: HISTORY_MAX // 10]
 
-    def passed(self, place: TopicPartition, offset: int) -> tuple[float, bool] | None:
+    def passed(self, partition: TopicPartition, offset: int) -> tuple[float, bool] | None:
         """Return when the end was last at or before an offset; False: before the first look."""
-        offsets = self._offsets.get(place)
+        offsets = self._offsets.get(partition)
         if not offsets:
             return None
         at = bisect_right(offsets, offset)
-        return (self._times[place][at - 1], True) if at else (self._times[place][0], False)
+        return (self._times[partition][at - 1], True) if at else (self._times[partition][0], False)
 
 
 class Progress:
@@ -174,16 +174,20 @@ class Progress:
         """Record that an update is complete, which has read at least to these ends."""
         for flow in self._flows.values():
             if flow.reads_topics:
-                for place in flow.positions:
-                    flow.positions[place] = max(flow.positions[place], ends.get(place, 0))
+                for partition in flow.positions:
+                    flow.positions[partition] = max(
+                        flow.positions[partition], ends.get(partition, 0)
+                    )
 
     def has_more(self, read: Mapping[TopicPartition, int]) -> bool:
         """Return whether a log has records that a flow has not read; all have read to `read`."""
-        for place, end in self._ends.now.items():
+        for partition, end in self._ends.now.items():
             known = [
-                flow.positions[place] for flow in self._flows.values() if place in flow.positions
+                flow.positions[partition]
+                for flow in self._flows.values()
+                if partition in flow.positions
             ]
-            if end > max(min(known, default=0), read.get(place, 0)):
+            if end > max(min(known, default=0), read.get(partition, 0)):
                 return True
         return False
 
@@ -223,12 +227,12 @@ class Progress:
         if not flow.reads_topics:
             return None, None, False
         lag, since_ms, known = 0, now_ms, True
-        for place, offset in flow.positions.items():
-            waiting = self._ends.now.get(place, offset) - offset
+        for partition, offset in flow.positions.items():
+            waiting = self._ends.now.get(partition, offset) - offset
             if waiting <= 0:
                 continue
             lag += waiting
-            passed = self._ends.passed(place, offset)
+            passed = self._ends.passed(partition, offset)
             if passed is not None and passed[0] <= since_ms:
                 since_ms, known = passed
         return lag, (now_ms - since_ms) / 1000 if lag else 0.0, not known

@@ -187,10 +187,10 @@ def _registry(found: Sketch, session: Any, directory: Path) -> Any:
 
 
 def _where(element: Any, directory: Path) -> str:
-    place = element.source_code_location
-    file = Path(place.filename)
+    location = element.source_code_location
+    file = Path(location.filename)
     shown = file.relative_to(directory) if file.is_relative_to(directory) else file
-    return f"{shown}:{place.line_number}"
+    return f"{shown}:{location.line_number}"
 
 
 def _reads(message: Any) -> Iterator[Any]:

@@ -164,12 +164,12 @@ def _matches(path: Path, pattern: str) -> list[Path]:
         raise PipelineError(
             f"{path.name}: libraries: {pattern}: must be a file, or a folder with /** after it"
         )
-    place = path.parent / folder
+    target = path.parent / folder
     if folder == pattern:
-        files = [place] if place.is_file() else []
+        files = [target] if target.is_file() else []
     else:
         files = sorted(
-            each for each in place.rglob("*") if each.is_file() and "__pycache__" not in each.parts
+            each for each in target.rglob("*") if each.is_file() and "__pycache__" not in each.parts
         )
     for each in files:
         if each.suffix not in SUFFIXES:

@@ -64,7 +64,7 @@ class Project:
 
     def write(self) -> list[Path]:
         """Write the files; raise rather than replace one."""
-        paths = {self.directory / place: text for place, text in self.files().items()}
+        paths = {self.directory / path: text for path, text in self.files().items()}
         for path in paths:
             if path.exists():
                 raise PipelineError(f"{path}: exists; choose another folder, or remove it first")

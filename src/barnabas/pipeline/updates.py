@@ -22,7 +22,7 @@ from barnabas.pipeline.spec import Spec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Refresh:
 def update(
     spark: SparkSession,
     spec: Spec,
-    tell: Tell,
+    notify: Notify,
     *,
     refresh: Refresh | None = None,
     dry: bool = False,
@@ -61,7 +61,7 @@ def update(
                     if "pipeline_event_result" in result:
                         text = result["pipeline_event_result"].event.message
                         said.append(text)
-                        tell(text)
+                        notify(text)
             finally:
                 with suppress(PySparkException):  # if Spark is gone, so is the graph
                     _drop(spark, graph)

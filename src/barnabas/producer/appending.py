@@ -1,7 +1,7 @@
-"""Appending what was refused at first: what to wait for, for how long, and what is raised instead.
+"""Appending records that were rejected at first: what to wait for, how long, and what to raise.
 
-The rules are generators that yield what a record lacks. Producers drive them, each with its own
-way of waiting: in the caller's thread, or on the event loop.
+The rules are generators that yield what a record needs. Producers drive them and wait in their own
+way: in the caller's thread, or on the event loop.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PartitionsOf:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The turn must be asked for, and its bell must ring: is sent whether it did in time."""
+    """Memory is needed; the generator is sent whether the turn got some in time."""
 
     turn: MemoryTurn
     timeout_s: float
@@ -46,7 +46,7 @@ Steps: TypeAlias = Generator[PartitionsOf | Room, bool, T]
 
 
 class Appending:
-    """How one producer repeats what the accumulator has refused."""
+    """How one producer retries what the accumulator has rejected."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Appending:
         now_s: Callable[[], float],
         check: Callable[[], object] = lambda: None,
     ) -> None:
-        """`check` raises if there is nobody who would end a wait."""
+        """`check` raises where a wait could never end."""
         self._core = core
         self._now_s = now_s
         self._check = check
@@ -68,9 +68,10 @@ class Appending:
         size: int,
         failed: Callable[[RequestError], T] | None = None,
     ) -> Steps[T]:
-        """Append a record or a batch of about `size` bytes that was refused.
+        """Append a record or a batch of about `size` bytes that was rejected.
 
-        `failed` makes the result of what brokers say against a topic; without it that is raised.
+        `failed` turns an error that brokers return for the topic into a result; without it, it is
+        raised.
         """
         deadline_s = self._deadline_s()
         with MemoryTurn(self._core.memory_queue, ring, size) as turn:
@@ -89,7 +90,7 @@ class Appending:
     def rows(
         self, topic: str, append: Append, segments: list[Segment], ring: Callable[[], object]
     ) -> Steps[None]:
-        """Append rows; where they ended up is added to `segments`."""
+        """Append rows; their positions are added to `segments`."""
         row = 0
         deadline_s: float | None = None
         arguments: Arguments = (topic, None, None, None, None, None)
@@ -114,7 +115,7 @@ class Appending:
     def _make_way(
         self, refusal: Refusal, arguments: Arguments, turn: MemoryTurn, deadline_s: float
     ) -> Steps[None]:
-        """Wait for what a record lacks, or raise what stands against it."""
+        """Wait for what a record needs, or raise why it cannot be appended."""
         self._check()
         left_s = max(deadline_s - self._now_s(), 0.0)
         if refusal is Refusal.MEMORY:
@@ -131,7 +132,7 @@ class Appending:
 
 
 def _refusal_error(core: ProducerCore, refusal: Refusal, arguments: Arguments) -> Exception:
-    """Return the exception for a record that will not be taken however long one waits."""
+    """Return the exception for a record that no wait would help."""
     topic, value, key, headers, partition, timestamp_ms = arguments
     if refusal is Refusal.TYPE:
         return _type_error(topic, value, key, headers, partition, timestamp_ms)
@@ -146,7 +147,7 @@ def _refusal_error(core: ProducerCore, refusal: Refusal, arguments: Arguments) -
         return _size_error(core.options, topic, value, key)
     assert refusal is Refusal.CLOSED, refusal
     if core.closing or core.transaction_manager is None:
-        return ProducerClosed("the producer is closed: it takes no more records")
+        return ProducerClosed("the producer is closed and accepts no records")
     transaction = core.transaction_manager.transaction
     return transaction.error or transaction.illegal("send a record")
 
@@ -154,9 +155,9 @@ def _refusal_error(core: ProducerCore, refusal: Refusal, arguments: Arguments) -
 def _memory_error(options: ProducerOptions, topic: str) -> KafkaTimeoutError:
     """Return the exception for a record that found no memory in time."""
     return KafkaTimeoutError(
-        f"no memory for a record of {topic!r} after {options.max_block_ms:.0f} ms (max.block.ms="
-        f"{options.max_block_ms}): buffer.memory={options.buffer_memory} is taken by records that "
-        "brokers have not acknowledged yet"
+        f"no memory for a record of {topic!r} after max.block.ms={options.max_block_ms:.0f}: "
+        f"buffer.memory={options.buffer_memory} is full of records that brokers have not "
+        "acknowledged yet"
     )
 
 
@@ -170,8 +171,8 @@ def _type_error(
     for name, field in (("value", value), ("key", key)):
         if field is not None and not isinstance(field, _BYTES):
             return TypeError(
-                f"{name} of type {type(field).__name__}: must be bytes, bytearray, memoryview or "
-                f"None, or what {name}_serializer turns to that"
+                f"{name} is of type {type(field).__name__}: must be bytes, bytearray, memoryview "
+                f"or None, or set {name}_serializer"
             )
     for name, number in (("partition", partition), ("timestamp_ms", timestamp_ms)):
         if number is not None and not isinstance(number, int):
@@ -187,5 +188,5 @@ def _size_error(options: ProducerOptions, topic: str, value: Any, key: Any) -> E
         else f"max.request.size={options.max_request_size}"
     )
     return MessageSizeTooLargeError(
-        f"a record for {topic!r} with {size} bytes of key and value is larger than {bound} allows"
+        f"a record for {topic!r} with {size} bytes of key and value exceeds {bound}"
     )

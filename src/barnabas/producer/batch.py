@@ -1,4 +1,4 @@
-"""One batch on its way: the encoded records, what the sender notes about them, and its bytes."""
+"""One batch in the sender: the encoded records, their state, and the bytes to send."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ProducerBatch:
         self.partition: TopicPartition = records.partition
         self.created_ms = created_ms
         self.order = order
-        """Its position in the queue; the parts of a split batch add numbers of their own."""
+        """Its position in the queue; the parts of a split batch append their own numbers."""
         self.attempts = 0
         self.not_before_ms = 0.0
         self.identity: Identity = NOBODY
@@ -53,14 +53,14 @@ class ProducerBatch:
 
     @property
     def size(self) -> int:
-        """Bytes that the batch takes in a request, or may take before it is packed."""
+        """Bytes of the batch in a request; before it is packed, an upper bound."""
         return self.records.size if self.payload is None else len(self.payload)
 
 
 def describe_progress(
     attempts: int, failure: BaseException | None, elapsed_ms: float | None = None
 ) -> str:
-    """Say how long a batch has waited, how often it was sent, and what went wrong."""
+    """Return how long a batch has waited, how often it was sent, and the last error."""
     tries = f"{attempts} attempt{'s' if attempts != 1 else ''}"
     story = tries if elapsed_ms is None else f"{elapsed_ms:.0f} ms, {tries}"
     return f" ({story})" + (f": {failure}" if failure is not None else "")
@@ -80,7 +80,7 @@ class Packing:
 
     @classmethod
     def of(cls, options: ProducerOptions) -> Packing:
-        """Return what the options say."""
+        """Return the packing that the options describe."""
         codec = Codec.of(options.compression_type or "none")
         levels = {
             Codec.GZIP: options.compression_gzip_level,
@@ -117,7 +117,7 @@ class Packing:
 
 
 def split(batch: ProducerBatch) -> list[ProducerBatch]:
-    """Cut a batch into two or more smaller ones, which stand for it from now on."""
+    """Split a batch into two or more smaller ones, which replace it."""
     records = batch.records
     view = records.view()
     rows = [

@@ -1,4 +1,4 @@
-"""A batch that is filled by hand, as aiokafka has it: `create_batch`, `append`, `send_batch`."""
+"""A batch that the program fills itself, as in aiokafka: `create_batch`, `append`, `send_batch`."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class BatchBuilder:
         return Appended(offset, self._builder.size - before, stamp)
 
     def close(self) -> None:
-        """Take no more records."""
+        """Accept no more records."""
         self._closed = True
 
     def closed(self) -> bool:
-        """Return whether it takes no more records."""
+        """Return whether the batch accepts no more records."""
         return self._closed
 
     def size(self) -> int:
@@ -70,10 +70,10 @@ class BatchBuilder:
         return self._count
 
     def build(self) -> bytearray:
-        """Return the batch, uncompressed; it takes no more records."""
+        """Return the batch, uncompressed; it accepts no more records."""
         self.close()
         if self._records is None:
             if not self._count:
-                raise InvalidValueError("a batch without a record cannot be sent")
+                raise InvalidValueError("an empty batch cannot be sent")
             self._records = self._builder.finish()
         return self._records

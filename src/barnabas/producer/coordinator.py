@@ -1,6 +1,6 @@
-"""What a producer says to transaction and group coordinators: ids, partitions, offsets, the end.
+"""Requests of a producer to transaction and group coordinators: ids, partitions, offsets, the end.
 
-Each call repeats itself until it succeeds, fails for good or its time is up: coordinators move,
+Each call is retried until it succeeds, fails permanently or times out: coordinators move,
 load, and may still be writing the end of the last transaction.
 """
 
@@ -64,7 +64,7 @@ class Coordinator:
         self._nodes: dict[tuple[int, str], int] = {}
 
     async def init_producer_id(self, current: Identity = NOBODY, *, timeout_ms: float) -> Identity:
-        """Ask for a producer id, or for the next epoch of the one that there is."""
+        """Request a producer id, or the next epoch of the current one."""
         transactional_id = self._transactional_id
 
         async def attempt() -> Identity:
@@ -121,7 +121,7 @@ class Coordinator:
         await self._repeat(attempt, "adding partitions to the transaction", timeout_ms)
 
     async def add_offsets(self, identity: Identity, group_id: str, *, timeout_ms: float) -> None:
-        """Make the offsets of a group part of the transaction, whichever come."""
+        """Make the offsets of a group part of the transaction, before they are sent."""
         request = AddOffsetsToTxnRequest(
             transactional_id=self._transactional_id or "",
             producer_id=identity.producer_id,
@@ -145,7 +145,7 @@ class Coordinator:
         *,
         timeout_ms: float,
     ) -> None:
-        """Give the group's coordinator offsets that count when the transaction is committed."""
+        """Send the group's coordinator offsets that take effect when the transaction commits."""
         group_id = group.group_id or ""
 
         async def attempt() -> None:
@@ -222,10 +222,10 @@ class Coordinator:
         known = ErrorCode.of(code)
         asked = (kind, key if key is not None else self._transactional_id or "")
         node = self._nodes.get(asked)
-        place = f" on broker {node}" if node is not None else ""
+        broker = f" on broker {node}" if node is not None else ""
         if known in _MOVED:
             self._nodes.pop(asked, None)
-        raise request_error(code, f"{what}{self._name}{place}: {known.meaning}")
+        raise request_error(code, f"{what}{self._name}{broker}: {known.meaning}")
 
     async def _repeat(
         self, attempt: Callable[[], Awaitable[Any]], what: str, timeout_ms: float
@@ -258,7 +258,7 @@ class Coordinator:
         self, what: str, timeout_ms: float, last: BarnabasError | None
     ) -> KafkaTimeoutError:
         why = f": {last}" if last is not None else ""
-        return KafkaTimeoutError(f"{what}{self._name}: not done within {timeout_ms:g} ms{why}")
+        return KafkaTimeoutError(f"{what}{self._name}: not completed within {timeout_ms:g} ms{why}")
 
     @property
     def _name(self) -> str:

@@ -1,9 +1,9 @@
 """The producer behind the facades: machines, connections and timers on one event loop.
 
-Records are appended to `accumulator`, from any thread. All else here runs on the loop; `post` says
-how the loop is reached from where records are appended. A step collects what is new, submits
-requests to the leaders that can take one, and sets a timer for when to look again. It runs after an
-append, an answer, a change of the cluster and the timer; no task is made for a request.
+Records are appended to `accumulator`, from any thread. All else here runs on the loop; `post` calls
+a function on the loop from the thread that appends. A step collects what is new, submits requests
+to the leaders that can take one, and sets a timer for when to look again. It runs after an append,
+an answer, a change of the cluster and the timer; requests need no task.
 """
 
 from __future__ import annotations
@@ -159,11 +159,11 @@ class ProducerCore:
         return lambda: max(0.0, ceil(deadline_ms - self.now_ms()))
 
     def look_again(self, callback: Callable[[], object] | None = None) -> None:
-        """Call a function (or do a step) in a moment."""
+        """Call a function (or do a step) in the next iteration of the loop."""
         self._loop.call_soon(callback or self._step)
 
     def _step(self, reached_ms: float = 0.0) -> None:
-        """Do all that can be done now, or at the time of a timer that has rung."""
+        """Do everything that is due now, or when the timer fired."""
         # Seconds to milliseconds and back may fall short of the time that was asked for.
         now_ms = max(self.now_ms(), reached_ms)
         sender = self.sender
@@ -278,7 +278,7 @@ class ProducerCore:
         await asyncio.wait([task], timeout=timeout_ms / 1000)
 
     async def landed(self, timeout_ms: float) -> None:
-        """Wait for the outcome of all that is on its way."""
+        """Wait for the outcome of all batches that were appended."""
         in_flight = [batch for queue in self.sender.queues.values() for batch in queue.in_flight]
         await self._outcome(in_flight, timeout_ms)
 
@@ -326,7 +326,7 @@ class ProducerCore:
         )
 
     async def close(self, timeout_ms: float | None = None) -> None:
-        """Take no more records, send what waits within the time, and close the connections."""
+        """Accept no more records, send what is buffered within the timeout, and disconnect."""
         if self.closing:
             return
         self.closing = True
@@ -339,7 +339,11 @@ class ProducerCore:
             await self.flush(None if left is None else left())
         except BarnabasError as failure:
             elapsed_ms = (self._loop.time() - began_s) * 1000
-            log.warning("closing: records are given up after %.0f ms: %s", elapsed_ms, failure)
+            log.warning(
+                "producer closed after %.0f ms, buffered records are dropped: %s",
+                elapsed_ms,
+                failure,
+            )
         finally:
             self._ended = True
             self._unwatch()
@@ -358,7 +362,7 @@ class ProducerCore:
             self.preparation.close()
 
     def describe_progress(self, records: PendingBatch) -> str:
-        """Say how far a batch has come and what blocks it; from any thread."""
+        """Return the progress of a batch and what blocks it; from any thread."""
         queue = self.sender.queues.get(records.partition)
         waiting = [] if queue is None else [*queue.in_flight, *queue.batches]
         known = next((batch for batch in waiting if batch.records is records), None)
@@ -367,7 +371,7 @@ class ProducerCore:
         )
 
     def _blocked_by(self, partition: TopicPartition) -> BarnabasError | None:
-        """Return why nothing can be sent to the leader of a partition, if that is so."""
+        """Return why nothing can be sent to the leader of a partition, or None."""
         leader = self.cluster_client.cluster.leader(partition)
         if leader is not None:
             return self.cluster_client.failure(leader)

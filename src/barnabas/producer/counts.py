@@ -40,7 +40,7 @@ class Counts:
         return found
 
     def packed(self, batch: ProducerBatch, size: int, now_ms: float) -> None:
-        """Count a batch that leaves for the first time."""
+        """Count a batch that is sent for the first time."""
         waited_ms = now_ms - batch.created_ms
         self.batches += 1
         self.batch_bytes += size
@@ -58,11 +58,11 @@ class Counts:
         topic.bytes += batch.records.size
 
     def failed(self, batch: ProducerBatch) -> None:
-        """Count a batch that was given up."""
+        """Count a batch that failed."""
         self.topic(batch.partition.topic).errors += batch.records.count
 
     def retried(self, batch: ProducerBatch) -> None:
-        """Count a batch that is sent again."""
+        """Count a batch that is retried."""
         self.topic(batch.partition.topic).retries += batch.records.count
 
     def metrics(

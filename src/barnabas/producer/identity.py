@@ -101,13 +101,13 @@ class Sequences:
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
         """Let the parts of a batch share its numbers."""
-        place = self.unresolved.index(batch)
+        index = self.unresolved.index(batch)
         sequence = batch.sequence
         for part in parts:
             part.identity = batch.identity
             part.sequence = sequence
             sequence = (sequence + part.records.count) % SEQUENCES
-        self.unresolved[place : place + 1] = parts
+        self.unresolved[index : index + 1] = parts
 
     def remove(self, batch: ProducerBatch) -> None:
         """Forget a batch."""

@@ -1,4 +1,4 @@
-"""Many records in one call: what became of them, and tables of Arrow as their source."""
+"""Many records in one call: their outcome, and Arrow tables as their source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RecordRange:
 
 
 class ManyFuture:
-    """What became of the records of one call."""
+    """The outcome of the records of one call."""
 
     def __init__(self, segments: Sequence[Segment], wait: Callable[[PendingBatch, Any], object]):
         self._segments = segments
@@ -59,7 +59,7 @@ class ManyFuture:
         return self.is_done and self.exception is None
 
     def failed(self) -> bool:
-        """Return whether all is known and some records were given up."""
+        """Return whether every outcome is known and some records failed."""
         return self.is_done and self.exception is not None
 
     def batches(self) -> list[PendingBatch]:
@@ -68,7 +68,7 @@ class ManyFuture:
 
     def ranges(self) -> list[RecordRange]:
         """Return where the records were written."""
-        return [place for segment in self._segments for place in _ranges(segment)]
+        return [written for segment in self._segments for written in _ranges(segment)]
 
     def __await__(self) -> Generator[Any, None, list[RecordRange]]:
         """Wait on an event loop, whichever thread the producer works in."""
@@ -83,8 +83,8 @@ class ManyFuture:
     def get(self, timeout: float | None = None) -> list[RecordRange]:
         """Wait for the outcome of all; return where they are, or raise the first failure.
 
-            for place in producer.send_many("orders", rows).get(timeout=10):
-                print(place.partition, place.offset, place.count)
+            for written in producer.send_many("orders", rows).get(timeout=10):
+                print(written.partition, written.offset, written.count)
 
         KafkaTimeoutError after `timeout` seconds, however many batches there are.
         """
@@ -100,8 +100,8 @@ class ManyFuture:
 
 
 def _ranges(segment: Segment) -> Iterator[RecordRange]:
-    for batch, place, count in _parts(segment):
-        offset = batch.base_offset + place if batch.base_offset >= 0 else -1
+    for batch, first, count in _parts(segment):
+        offset = batch.base_offset + first if batch.base_offset >= 0 else -1
         yield RecordRange(batch.partition.topic, batch.partition.partition, offset, count)
 
 
@@ -109,9 +109,9 @@ def _parts(segment: Segment) -> Iterator[tuple[PendingBatch, int, int]]:
     """Cut a segment where its batch was split: the batches, where it begins there, its records."""
     index, left = segment.first, segment.count
     while left:
-        batch, place = segment.batch.find(index)
-        count = min(left, batch.count - place)
-        yield batch, place, count
+        batch, first = segment.batch.find(index)
+        count = min(left, batch.count - first)
+        yield batch, first, count
         index += count
         left -= count
 

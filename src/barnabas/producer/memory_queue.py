@@ -1,8 +1,8 @@
 """Callers that wait for a producer's memory: first come, first served.
 
-While one waits, the accumulator gives memory to no other (`BufferPool.waiting`), so what
-brokers acknowledge adds up until the first in the queue has enough, however large its record is.
-It alone tries, with `in_turn`; when it leaves, the next one tries at once.
+While one waits, no other caller gets memory (`BufferPool.waiting`), so freed memory adds up until
+the first in the queue has enough, however large its record is. Only the first one retries, with
+`in_turn`; when it leaves, the next one retries immediately.
 
     with MemoryTurn(queue, bell.set, size) as turn:
         while accumulator.append(..., in_turn=turn.held) is refused for want of memory:
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from barnabas.producer.accumulator import Accumulator
 
 _PART = 8
-"""Of all memory, the share that is waited for at least: it spares a thread switch per batch."""
+"""The minimum share of all memory to wait for: it saves a thread switch per batch."""
 
 
 class MemoryQueue:
@@ -52,14 +52,14 @@ class MemoryQueue:
                 self._turns[0].ring()
 
     def missed(self, size: int) -> int:
-        """Return how much must be free before the first turn tries again, which needs `size`."""
+        """Return how much must be free before the first turn, which needs `size`, retries."""
         pool = self._accumulator.pool
         free = pool.memory - pool.in_use
         enough = max(size, pool.memory // _PART, pool.batch_size)
         return enough if enough > free else 2 * free
 
     def freed(self) -> None:
-        """Note that memory was given back, or that no more records are taken."""
+        """Handle freed memory, or a producer that accepts no more records."""
         if not self._turns:
             return
         pool = self._accumulator.pool
@@ -75,13 +75,13 @@ class MemoryTurn:
     """One caller's position in the queue, which it takes when it first asks."""
 
     def __init__(self, queue: MemoryQueue, ring: Callable[[], object], size: int = 0) -> None:
-        """Make a turn for a record of about so many bytes (0: unknown).
+        """Create a turn for a record of about this many bytes (0: unknown).
 
-        `ring` is called, in any thread, whenever the caller should try; the try may fail again.
+        `ring` is called, in any thread, whenever the caller should retry, which may fail again.
         """
         self.ring = ring
         self.held = False
-        """Whether the caller is in the queue, and so may take memory when it was rung."""
+        """Whether the caller is in the queue, and may take memory after `ring`."""
         self.enough = 0
         self._queue = queue
         self._size = size

@@ -1,10 +1,10 @@
 """Choosing a partition for a record.
 
 By default that happens in the accumulator: keys are hashed as every Kafka client hashes them, and
-records without a key stay with one partition until it has had a batch's bytes. `StickyChoice` then
-says which partition is next: any with a leader, the likelier the shorter its queue (KIP-794).
+records without a key go to one partition until it got a batch's bytes. `StickyChoice` then chooses
+the next one: any with a leader, more likely one with a short queue (KIP-794).
 
-A partitioner of the user's is asked for each record instead. It is an object with kafka-python's
+A custom partitioner is called for each record instead. It is an object with kafka-python's
 `partition(topic, key, serialized_key, value, serialized_value, cluster)`, or a function of
 `(serialized_key, all_partitions, available_partitions)`.
 """
@@ -23,7 +23,7 @@ from barnabas.model.errors import ConfigError
 
 
 class Cluster:
-    """What a partitioner may ask about the cluster, as kafka-python has it."""
+    """The cluster as partitioners see it, with kafka-python's methods."""
 
     def __init__(self, view: ClientMetadata) -> None:
         self._view = view
@@ -122,7 +122,7 @@ _BY_NAME: dict[str, Callable[[], Any]] = {
 
 
 def partitioner_of(given: Any, view: ClientMetadata) -> Ask | None:
-    """Return how to ask a partitioner of the user's; None where the accumulator chooses."""
+    """Return how to call a custom partitioner; None if the accumulator chooses."""
     if isinstance(given, str):
         made = _BY_NAME.get(given.rpartition(".")[2] if "." in given else given)
         if made is None:
@@ -159,7 +159,7 @@ def available(view: ClientMetadata, topic: str) -> list[int]:
 
 
 class StickyChoice:
-    """Says where the next records without a key go."""
+    """Chooses the partition of the next records without a key."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class StickyChoice:
         *,
         adaptive: bool,
     ) -> None:
-        """`queued` counts the batches that wait for a partition, `slow` names leaders to avoid."""
+        """`queued` counts a partition's waiting batches, `slow` returns leaders to avoid."""
         self._view = view
         self._random = random
         self._queued = queued

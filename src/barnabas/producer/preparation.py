@@ -1,6 +1,6 @@
 """What happens to a record before it is encoded: interceptors, serializers, the user's partitioner.
 
-Where a producer has none of them, records go straight to the accumulator and this is not called.
+If a producer has none of them, records go straight to the accumulator.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Arguments = tuple[str, Any, Any, Any, int | None, int | None]
 
 
 _FRAME_BYTES_MAX = 100
-"""What a batch of one record has at most beside key and value: its header, and some numbers."""
+"""Maximum overhead of a batch of one record: its header, and some numbers."""
 
 
 def plain_size(arguments: Arguments) -> int:
-    """Return how many bytes a batch of this record has; 0 where that is not plain to see."""
+    """Return the size of a batch with this record; 0 with headers, or if not all bytes."""
     _, value, key, headers, _, _ = arguments
     if headers or not all(isinstance(each, bytes | bytearray | None) for each in (value, key)):
         return 0
@@ -67,7 +67,7 @@ class Preparation:
 
     @property
     def trivial(self) -> bool:
-        """Return whether records are left as they are."""
+        """Return whether records are not changed."""
         return (
             self._serialize_key is None
             and self._serialize_value is None
@@ -83,8 +83,8 @@ class Preparation:
         for interceptor in self._interceptors:
             try:
                 changed = interceptor.on_send(record)
-            except Exception:  # a hook of the user's must not stop his records
-                log.exception("%r failed in on_send", interceptor)
+            except Exception:  # a failing interceptor must not stop records
+                log.exception("interceptor %r is skipped: failed in on_send", interceptor)
             else:
                 record = record if changed is None else changed
         return (
@@ -109,7 +109,7 @@ class Preparation:
         return topic, packed_value, packed_key, headers, partition, timestamp_ms
 
     def row(self, topic: str, row: Any, partition: int | None) -> tuple[Any, ...]:
-        """Do the same to a row of `send_many`; partitions must be known if a partitioner asks."""
+        """Prepare a row of `send_many`; a partitioner needs the partitions to be known."""
         key, value, headers, time_ms, target = None, row, None, None, None
         if isinstance(row, tuple | list):
             key, value, headers, time_ms, target = (*row, None, None, None)[:5]
@@ -117,8 +117,8 @@ class Preparation:
         arguments = self.intercept((topic, value, key, headers, target, time_ms))
         if arguments[0] != topic:
             raise InvalidValueError(
-                f"an interceptor has turned a row for {topic!r} to {arguments[0]!r}: the rows of "
-                "one call go to one topic; use send for such records"
+                f"an interceptor changed the topic of a row from {topic!r} to {arguments[0]!r}: "
+                "all rows of one call must go to one topic; use send() instead"
             )
         _, value, key, headers, target, time_ms = self.serialize(arguments)
         return key, value, headers, time_ms, target
@@ -137,7 +137,7 @@ class Preparation:
                     self.follow(segment.batch.future(index))
 
     def refused(self, failure: BaseException) -> None:
-        """Notify interceptors of a record that could not even be queued."""
+        """Notify interceptors of a record that could not be queued."""
         if self._interceptors:
             self._failed(failure)
 
@@ -149,7 +149,7 @@ class Preparation:
                 try:
                     close()
                 except Exception:  # the others must be closed, too
-                    log.exception("%r failed in close", interceptor)
+                    log.exception("interceptor %r: failed in close", interceptor)
 
     def _acknowledged(self, metadata: RecordMetadata) -> None:
         self._tell(metadata, None)
@@ -163,8 +163,10 @@ class Preparation:
             if acknowledged is not None:
                 try:
                     acknowledged(metadata, failure)
-                except Exception:  # a hook of the user's must not stop his callbacks
-                    log.exception("%r failed in on_acknowledgement", interceptor)
+                except Exception:  # a failing interceptor must not stop callbacks
+                    log.exception(
+                        "interceptor %r is skipped: failed in on_acknowledgement", interceptor
+                    )
 
 
 def serializer_of(given: Any) -> Callable[[str, Any, Any], Any] | None:

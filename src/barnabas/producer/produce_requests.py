@@ -1,4 +1,4 @@
-"""Requests to leaders, and what their answers mean for the batches in them."""
+"""Produce requests to leaders, and what the responses mean for their batches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProduceRequests:
         now_ms: Callable[[], float],
         answered: Callable[[], object],
     ) -> None:
-        """`answered` is called after each answer: it may be time for the next request."""
+        """`answered` is called after each response: the next request may be due."""
         self._client = cluster_client
         self._sender = sender
         self._now_ms = now_ms
@@ -101,7 +101,7 @@ class ProduceRequests:
         version: int,
         batches: list[ProducerBatch],
     ) -> None:
-        """Send what nobody answers: written to the socket counts as done."""
+        """Send a request with acks=0: written to the socket counts as done."""
         try:
             connection.post_now(request, version=version)
         except NetworkError as failure:
@@ -148,7 +148,7 @@ class ProduceRequests:
         now_ms: float,
         written: list[tuple[PendingBatch, PartitionProduceResponse]],
     ) -> None:
-        """Act on what an answer says of each batch; those to complete are added to `written`."""
+        """Handle a response for each batch; those to complete are added to `written`."""
         sender = self._sender
         broker = f" on broker {node_id} ({connection.address})"
         waiting = {batch.partition: batch for batch in batches}
@@ -166,13 +166,13 @@ class ProduceRequests:
                     self._client.request_refresh()
         missing = PartitionProduceResponse(
             error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
-            error_message="the answer does not mention this partition",
+            error_message="missing in the broker's response",
         )
         for batch in waiting.values():
             sender.settle(batch, missing, now_ms, broker)
 
     def _learned_leader(self, batch: ProducerBatch, answer: Any, response: ProduceResponse) -> bool:
-        """Go by what the broker says of the new leader (KIP-951); then there is no pause."""
+        """Use the new leader in the response (KIP-951), which saves the back-off."""
         leader = answer.current_leader
         if leader is None:
             return False

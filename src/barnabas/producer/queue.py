@@ -1,4 +1,4 @@
-"""What waits for one partition: closed batches in order, and the one that is being filled."""
+"""The queue of one partition: closed batches in order, and the one being filled."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class PartitionQueue:
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing waits and nothing is on its way."""
+        """Return whether nothing is queued or in flight."""
         return not self.batches and not self.in_flight and self.slot.open is None
 
     @property
     def waits(self) -> bool:
-        """Return whether something has not left yet."""
+        """Return whether something was not sent yet."""
         return bool(self.batches) or self.slot.open is not None
 
     def notice(self, closed: Iterable[PendingBatch], now_ms: float) -> None:
-        """Take over batches that were closed, and note when an open one was first seen."""
+        """Queue batches that were closed, and record when an open one was first seen."""
         for records in closed:
             since_ms = self.open_since_ms if records is self.open_batch else now_ms
             self.batches.append(ProducerBatch(records, since_ms, (self.count,)))
@@ -59,10 +59,10 @@ class PartitionQueue:
             self.open_since_ms = now_ms
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Queue a batch again, before all that came after it."""
-        place = 0
+        """Requeue a batch, before all that came after it."""
+        index = 0
         for waiting in self.batches:
             if waiting.order > batch.order:
                 break
-            place += 1
-        self.batches.insert(place, batch)
+            index += 1
+        self.batches.insert(index, batch)

@@ -1,4 +1,4 @@
-"""Decides which batches go to which brokers and when, and what their answers mean.
+"""Decides which batches go to which brokers and when, and what the responses mean.
 
 A plain object; time is passed in. The core calls, whenever something has happened:
 
@@ -40,10 +40,10 @@ class TransactionView(Protocol):
     """What the sender must know of a transaction."""
 
     def may_send(self, partition: TopicPartition) -> bool:
-        """Return whether a partition is part of the transaction; if not, it is going to be."""
+        """Return whether a partition is part of the transaction; if not, it is added."""
 
     def failed(self, batch: ProducerBatch, failure: BarnabasError, gap: bool) -> None:
-        """Note that a batch of the transaction was given up; a gap needs a new epoch."""
+        """Handle a failed batch of the transaction; a gap needs a new epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class Sender:
         self.accumulator = accumulator
         self.rules = rules
         self.identity = NOBODY
-        """Who the producer is; without an id nothing is sent by an idempotent one."""
+        """The producer id and epoch; an idempotent producer sends nothing without them."""
         self.identity_wanted = False
-        """Whether a (new) producer id must be asked for."""
+        """Whether a (new) producer id must be requested."""
         self.queues: dict[TopicPartition, PartitionQueue] = {}
         self.flushing = 0
-        """Callers that wait for everything to be sent: batches do not linger then."""
+        """Number of flushes in progress: batches do not linger meanwhile."""
         self.counts = Counts()
         self._active: dict[TopicPartition, PartitionQueue] = {}
         self._leader = leader
@@ -100,18 +100,18 @@ class Sender:
 
     @property
     def active(self) -> bool:
-        """Return whether something waits or is on its way."""
+        """Return whether something is queued or in flight."""
         return bool(self._active)
 
     @property
     def waits(self) -> bool:
-        """Return whether something could be sent if brokers and time allow it."""
+        """Return whether something is queued."""
         return self.identity_wanted or any(queue.waits for queue in self._active.values())
 
     # Before a request.
 
     def collect(self, now_ms: float) -> None:
-        """Take over the batches that were opened or closed since the last time."""
+        """Queue the batches that were opened or closed since the last call."""
         accumulator = self.accumulator
         for slot in accumulator.collect():
             queue = self.queues.get(slot.partition)
@@ -178,7 +178,7 @@ class Sender:
         return [queue for queue in queues if queue.waits and self._due_ms(queue, now_ms) <= now_ms]
 
     def _due_ms(self, queue: PartitionQueue, now_ms: float) -> float:
-        """Return from when on the first batch of a queue can be sent."""
+        """Return when the first batch of a queue can be sent."""
         rules = self.rules
         # Where the first batch is refused for a while, a later one must not be taken before it.
         if queue.in_flight and (rules.in_order or (rules.idempotent and not queue.sequences.known)):
@@ -205,7 +205,7 @@ class Sender:
         now_ms: float,
         broker: str = "",
     ) -> ErrorCode:
-        """Act on a broker's answer to a batch; return its code."""
+        """Handle a broker's response for a batch; return its code."""
         code = answer.error_code
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self.written(batch)
@@ -237,7 +237,7 @@ class Sender:
         return known
 
     def written(self, batch: ProducerBatch) -> None:
-        """Note that a broker has a batch; completing its records is left to the caller."""
+        """Record that a batch was written; the caller completes its records."""
         queue = self._landed(batch)
         if self.rules.idempotent:
             queue.sequences.settle(batch)
@@ -245,7 +245,7 @@ class Sender:
         self._maybe_restart(queue)
 
     def lost(self, batch: ProducerBatch, failure: BarnabasError, now_ms: float) -> None:
-        """Act on a request that was not answered."""
+        """Handle a request without a response."""
         queue = self._landed(batch)
         batch.failure = failure
         if batch.records.done:
@@ -259,7 +259,7 @@ class Sender:
             self._give_up(queue, batch, failure, refused=False)
 
     def expire(self, now_ms: float) -> float:
-        """Give up batches that are too old, also those on their way; return the next such time."""
+        """Fail batches that are too old, in flight or not; return when the next one is."""
         limit_ms = self.rules.delivery_timeout_ms
         next_ms = NEVER_MS
         for queue in list(self._active.values()):
@@ -290,9 +290,9 @@ class Sender:
         return [batch for batch in found if not batch.records.done]
 
     def abandon(self, failure: BarnabasError, *, in_flight: bool) -> bool:
-        """Give up the batches that wait, and those on their way if asked.
+        """Fail the batches that are queued, and with `in_flight` those that were sent.
 
-        Return whether one of them may have been written all the same.
+        Return whether one of them may have been written nevertheless.
         """
         doubt = False
         for queue in list(self._active.values()):
@@ -308,7 +308,7 @@ class Sender:
         return doubt
 
     def become(self, identity: Identity) -> None:
-        """Take over a producer id and epoch from a broker; all partitions count from 0."""
+        """Set the producer id and epoch from a broker; all sequences restart at 0."""
         self.identity = identity
         self.identity_wanted = False
         for queue in self.queues.values():
@@ -344,7 +344,7 @@ class Sender:
         return code.retriable and batch.attempts <= self.rules.retries_max
 
     def _repaired(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode) -> bool:
-        """Return whether a number that the broker refuses can be put right by a new epoch."""
+        """Return whether a new epoch solves a sequence number that the broker rejected."""
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if not queue.sequences.is_first(batch):
                 return True  # an earlier batch is sent again first
@@ -395,7 +395,7 @@ class Sender:
         self._give_up(queue, batch, failure, refused=False)
 
     def _maybe_restart(self, queue: PartitionQueue) -> None:
-        """Begin a new epoch for a partition that needs one, once nothing of it is on its way."""
+        """Begin a new epoch for a partition that needs one, once none of it is in flight."""
         if not queue.sequences.stuck or queue.in_flight or self._transaction is not None:
             return
         identity = self.identity

@@ -16,7 +16,7 @@ from barnabas.producer.accumulator import Accumulator
 
 
 class Topics:
-    """What the accumulator and the cluster_client must know of each other's topics."""
+    """Keeps the topics of the accumulator and of the cluster client in step."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Topics:
         self._client.track(self._wanted, auto_create=self._auto_create)
 
     def use(self, topic: str, now_ms: float) -> None:
-        """Note that a topic is written to."""
+        """Record that a topic is written to."""
         self._used_ms[topic] = now_ms
 
     async def know(self, topic: str, timeout_ms: float) -> int:
-        """Return the number of a topic's partitions, asking for as long as it takes."""
+        """Return a topic's number of partitions, retrying until it is known or time is up."""
         check_topic(topic)
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
@@ -74,7 +74,7 @@ class Topics:
             ) from last
 
     async def _ask(self, topic: str, *, again: bool) -> tuple[int, BarnabasError | None]:
-        """Ask once; return the number of partitions, or 0 and what the cluster says."""
+        """Ask once; return the number of partitions, or 0 and the error."""
         cluster = self._client.cluster
         if again or cluster.partitions_for(topic) is None:
             await self._client.refresh([topic], auto_create=self._auto_create)
@@ -89,7 +89,7 @@ class Topics:
         return 0, failure
 
     def learn(self) -> None:
-        """Take over from the cluster view how many partitions topics have."""
+        """Pass the partition counts of the cluster view to the accumulator."""
         cluster = self._client.cluster
         if self._generation == cluster.generation:
             return
@@ -103,7 +103,7 @@ class Topics:
             self._accumulator.unstick(topic)  # its partition may have lost its leader
 
     def _wanted(self) -> list[str]:
-        """Return the topics that were written to lately, and forget the others."""
+        """Return the topics that were recently written to, and drop the others."""
         now_ms = asyncio.get_running_loop().time() * 1000
         for topic, used_ms in list(self._used_ms.items()):
             if now_ms - used_ms > self._idle_ms_max and not self._busy(topic):
@@ -113,7 +113,7 @@ class Topics:
 
 
 def check_topic(topic: object) -> None:
-    """Refuse what cannot be the name of a topic."""
+    """Raise unless this can be the name of a topic."""
     if not isinstance(topic, str):
         raise TypeError(f"topic {topic!r} must be a str, not {type(topic).__name__}")
     reason = illegal_name(topic)

@@ -1,4 +1,4 @@
-"""A producer's transactions: where it is, which partitions take part, what an error means.
+"""A producer's transactions: their state, the partitions in them, what an error means.
 
     UNINITIALIZED ──▶ INITIALIZING ──▶ READY ◀──────────────┐
                                         │ begin             │ ended
@@ -8,7 +8,7 @@
                                         ▼                   │ abort alone
                                   ABORTABLE_ERROR ──────────┘
     COMMITTING ──▶ HANDED_OVER  (another process ends the transaction: this producer is done)
-    any ──▶ FATAL_ERROR  (another producer took over, or what was asked is not allowed)
+    any ──▶ FATAL_ERROR  (another producer took over, or access is denied)
 
 A plain object; `coordinator.py` does the talking.
 """
@@ -26,14 +26,14 @@ from barnabas.producer.batch import ProducerBatch
 
 
 class State(Enum):
-    """Where a transactional producer is."""
+    """The state of a transactional producer."""
 
     UNINITIALIZED = "not initialized: call init_transactions() first"
     INITIALIZING = "being initialized"
-    READY = "outside of a transaction: call begin_transaction() first"
+    READY = "not in a transaction: call begin_transaction() first"
     IN_TRANSACTION = "in a transaction"
     COMMITTING = "committing"
-    HANDED_OVER = "done, as its transaction was handed over: close it"
+    HANDED_OVER = "finished, because its transaction was handed over: close it"
     ABORTING = "aborting"
     ABORTABLE_ERROR = "in a transaction that failed: call abort_transaction()"
     FATAL_ERROR = "no longer usable: close it"
@@ -62,7 +62,7 @@ FATAL = frozenset(
         ErrorCode.INVALID_TXN_STATE,
     }
 )
-"""Errors after which the producer cannot go on at all."""
+"""Errors after which the producer can only be closed."""
 
 
 class Transaction:
@@ -77,7 +77,7 @@ class Transaction:
         self.wanted: dict[TopicPartition, None] = {}
         """Partitions that the coordinator must know before they are written to."""
         self.asked = False
-        """Whether the coordinator may know of the current transaction, its response being lost."""
+        """Whether the coordinator may know the current transaction: a response was lost."""
         self.begun = False
         """Whether the coordinator knows of the current transaction."""
         self.epoch_spent = False
@@ -91,11 +91,11 @@ class Transaction:
 
     @property
     def writes(self) -> bool:
-        """Return whether records that were accepted are to be written."""
+        """Return whether accepted records are written."""
         return self.state in (State.IN_TRANSACTION, State.COMMITTING)
 
     def become(self, state: State) -> None:
-        """Go to a state, or raise IllegalStateError with the reason why not."""
+        """Change the state, or raise IllegalStateError with the reason."""
         if self.state is State.FATAL_ERROR and state is not State.FATAL_ERROR:
             assert self.error is not None
             raise self.error
@@ -105,7 +105,7 @@ class Transaction:
         self._changed()
 
     def illegal(self, wish: str) -> BarnabasError:
-        """Return the error for something that cannot be done now."""
+        """Return the error for a call that the state does not allow."""
         failure = IllegalStateError(
             f"{wish}: the producer {self.transactional_id!r} is {self.state.value}"
         )
@@ -113,7 +113,7 @@ class Transaction:
         return failure
 
     def check_usable(self, wish: str) -> None:
-        """Raise what stands against going on within a transaction."""
+        """Raise unless the transaction can continue."""
         if self.state is State.FATAL_ERROR or self.state is State.ABORTABLE_ERROR:
             assert self.error is not None
             raise self.error
@@ -128,7 +128,7 @@ class Transaction:
         self.wanted.clear()
 
     def ended(self) -> None:
-        """Note that the transaction was committed or aborted."""
+        """Record that the transaction was committed or aborted."""
         self.error = None
         self.enlisted.clear()
         self.wanted.clear()
@@ -136,7 +136,7 @@ class Transaction:
         self.become(State.READY)
 
     def may_send(self, partition: TopicPartition) -> bool:
-        """Return whether a partition takes part; if not, note that it is going to."""
+        """Return whether a partition is part of the transaction; if not, mark it to be added."""
         if partition in self.enlisted:
             return self.writes
         if self.writes:
@@ -144,19 +144,19 @@ class Transaction:
         return False
 
     def enlist(self, partitions: Iterable[TopicPartition]) -> None:
-        """Note that the coordinator knows of partitions."""
+        """Record that the coordinator knows these partitions."""
         self.begun = True
         for partition in partitions:
             self.wanted.pop(partition, None)
             self.enlisted.add(partition)
 
     def failed(self, batch: ProducerBatch, failure: BarnabasError, gap: bool) -> None:
-        """Note that a batch was given up: the transaction can no longer be committed."""
+        """Record that a batch failed: the transaction can no longer be committed."""
         self.epoch_spent = self.epoch_spent or gap
         self.fail(failure)
 
     def fail(self, failure: BarnabasError) -> None:
-        """Note an error: fatal, or one that a new transaction may not meet."""
+        """Record an error: fatal, or one that a new transaction may not have."""
         if isinstance(failure, RequestError) and failure.code in FATAL:
             self.error = failure
             self.become(State.FATAL_ERROR)

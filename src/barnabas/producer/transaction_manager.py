@@ -1,4 +1,4 @@
-"""Transactions on the loop: `Transaction` decides, `Coordinator` talks, this puts them together."""
+"""Transactions on the loop: `Transaction` decides, `Coordinator` sends the requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TransactionManager:
         self._enlisting: asyncio.Task[None] | None = None
 
     async def initialize(self, timeout_ms: float) -> None:
-        """Get the producer's id; ends what an earlier producer of this name has left open."""
+        """Get the producer id; ends what an earlier producer of this id left open."""
         transaction = self.transaction
         if transaction.state is State.READY:
             return
@@ -58,7 +58,7 @@ class TransactionManager:
         if isinstance(group, str):
             group = ConsumerGroupMetadata(group)
         if not group.group_id:
-            raise InvalidValueError(f"group {group!r}: a group's name is needed")
+            raise InvalidValueError(f"group {group!r}: the group id must not be empty")
         if not offsets:
             return
         coordinator, identity = self._core.coordinator, self._core.sender.identity
@@ -75,7 +75,7 @@ class TransactionManager:
             raise
 
     async def commit(self, timeout_ms: float) -> None:
-        """Deliver everything, then commit; may be called again when its time was too short."""
+        """Deliver everything, then commit; may be repeated after a timeout."""
         transaction = self.transaction
         left = self._core.patience(timeout_ms)
         await self._deliver("commit the transaction", left())
@@ -96,7 +96,7 @@ class TransactionManager:
     async def hand_over(self, timeout_ms: float) -> TransactionHandle | None:
         """Deliver everything, then leave the transaction to the owner of the handle.
 
-        None if nothing was sent: then there is nothing to end. May be called again, too.
+        None if nothing was sent: then there is nothing to end. May be repeated, too.
         """
         transaction = self.transaction
         await self._deliver("hand the transaction over", timeout_ms)
@@ -115,7 +115,7 @@ class TransactionManager:
             raise transaction.error
 
     async def abort(self, timeout_ms: float) -> None:
-        """Give up what was not delivered, then abort; may be called again, too."""
+        """Drop what was not delivered, then abort; may be repeated, too."""
         transaction, core = self.transaction, self._core
         left = core.patience(timeout_ms)
         if transaction.state is not State.ABORTING:
@@ -154,7 +154,7 @@ class TransactionManager:
         transaction.ended()
 
     async def _renew(self, timeout_ms: float) -> None:
-        """Go on under the next epoch; that also ends what the coordinator may have begun."""
+        """Get the next epoch, which also ends what the coordinator may have begun."""
         core = self._core
         identity = await core.coordinator.init_producer_id(
             core.sender.identity, timeout_ms=timeout_ms
@@ -163,7 +163,7 @@ class TransactionManager:
         core.sender.become(identity)
 
     def enlist(self) -> None:
-        """Enlist at the coordinator partitions that are about to be written to."""
+        """Add partitions that are about to be written to, at the coordinator."""
         if self.transaction.wanted and self.transaction.writes and self._enlisting is None:
             self._enlisting = self._core.background(self._enlist())
 
@@ -197,7 +197,7 @@ class TransactionManager:
             core.look_again(self._give_up)
 
     def _give_up(self) -> None:
-        """Fail what waits: it can only be aborted."""
+        """Fail queued batches: the transaction can only be aborted."""
         transaction, core = self.transaction, self._core
         if transaction.error is None:
             return

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def schema() -> pyarrow.Schema:
-    """Return the columns that `to_table` makes."""
+    """Return the columns of `to_table`."""
     import pyarrow as pa
 
     header = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
@@ -85,7 +85,7 @@ def from_table(
     """Yield batches of at most `size_max` bytes before compression (a larger record goes alone).
 
     The table has a `value` column and may have `key`, `timestamp` (any unit, or int64 milliseconds)
-    and `headers`; without timestamps, or where one is null, `timestamp` is taken.
+    and `headers`; without timestamps, or if one is null, `timestamp` is used.
     """
     import pyarrow as pa
 
@@ -103,7 +103,7 @@ def from_table(
 
 
 def binary_column(part: pyarrow.RecordBatch, name: str) -> Column | None:
-    """Return a column of texts or bytes as kernels take it; None if there is no such column."""
+    """Return a column of strings or bytes for the kernels; None if there is no such column."""
     cells = _cells(part, name)
     return None if cells is None else _column(cells)
 

@@ -1,6 +1,6 @@
 """Record batches of magic 2: their headers, and the records inside.
 
-A broker works on headers and leaves the records packed; `inspect` is its check of what a client
+A broker works on headers and leaves the records compressed; `inspect` checks what a client
 produced. A consumer iterates. Reading is lazy: records are decoded as they are asked for, and a
 batch is decompressed when its first record is. Malformed bytes raise CorruptRecordError.
 """
@@ -50,10 +50,10 @@ __all__ = [
 
 
 class Inspection(NamedTuple):
-    """What is known of a produced batch after every byte of it was looked at.
+    """The result of checking every byte of a produced batch.
 
     `faults` names the records that cannot be accepted, with the reason; without faults the offset
-    deltas count up from 0 and `max_timestamp` is what the records say, whatever the header claims.
+    deltas count up from 0 and `max_timestamp` is that of the records, whatever the header claims.
     """
 
     header: BatchHeader
@@ -74,7 +74,7 @@ def read_header(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader
 
 
 def read_headers(buffer: Buffer, position: int = 0, end: int = -1) -> list[BatchHeader]:
-    """Return the header of every whole batch; a cut one at the end is left out."""
+    """Return the header of every whole batch; an incomplete one at the end is skipped."""
     return scan_batches(buffer, position, end)
 
 
@@ -119,9 +119,8 @@ def unpack(
 def read_batch(
     buffer: Buffer, header: BatchHeader, position: int = 0, bounds: Bounds = READING
 ) -> Iterator[Record]:
-    """Return the records of one whole batch, decoded one by one; the CRC is not looked at.
-
-    Of a compressed batch a small part is held at a time.
+    """Return the records of one whole batch, decoded one by one; the CRC is not checked. Of a
+    compressed batch, only a small part is in memory at a time.
     """
     append_time = header.max_timestamp if header.is_append_time else None
     base = header.base_offset, header.base_timestamp, append_time
@@ -145,7 +144,8 @@ def iterate(
     control: bool = False,
     bounds: Bounds = READING,
 ) -> Iterator[Record]:
-    """Yield the records of all whole batches, one batch after another; a cut tail is ignored.
+    """Yield the records of all whole batches, one batch after another; an incomplete one at the end
+    is ignored.
 
     Control batches (transaction markers) are skipped unless `control` asks for them.
     """

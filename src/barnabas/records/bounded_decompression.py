@@ -1,8 +1,8 @@
 """The records of a compressed batch in chunks of whole records, within bounds.
 
-Most batches unpack to a megabyte or less and are one chunk, unpacked in one call. Of the others
-only a chunk is held at a time, so a few kilobytes that unpack to gigabytes cost no memory. A record
-that is larger than its bound is refused when its length is seen, before it is unpacked.
+Most batches unpack to a megabyte or less and are one chunk, unpacked in one call. Of larger ones
+only a chunk is in memory at a time, so a few kilobytes that unpack to gigabytes cost no memory. A
+record larger than its limit is rejected by its length, before it is unpacked.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def unpack_chunks(
 ) -> bytes | Iterator[Chunk]:
     """Return all `count` records if they are few bytes, else chunks of them.
 
-    What is wrong with a record is left to the reader of the chunk: one that is cut, or bytes after
-    the last, are in the last chunk. What goes beyond a bound raises TooLargeError.
+    Errors in a record are left to the reader of the chunk: a truncated one, or bytes after the
+    last, are in the last chunk. Anything above a limit raises TooLargeError.
     """
     codec = Codec.of(codec)
     try:

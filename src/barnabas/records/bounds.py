@@ -1,4 +1,4 @@
-"""What compressed records may unpack to, and what is said when they unpack to more."""
+"""Limits on what compressed records may unpack to, and the errors for those that exceed them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ holds the batch can hold the record."""
 
 
 class Bounds(NamedTuple):
-    """The most bytes of one record, and of all records of a batch."""
+    """Maximum bytes of one record, and of all records of a batch."""
 
     record: int = RECORD_MAX
     batch: int = 2**63 - 1
 
     def held_max(self, packed: int) -> int:
-        """Return how much may be held at once of a batch that came in so many bytes."""
+        """Return how much of a batch of this compressed size may be in memory at a time."""
         return max(self.record, _FAIR_RATIO * packed)
 
 
 READING = Bounds()
-"""Those of a reader, who takes whatever is there and holds no more than one large record."""
+"""The limits of a reader that accepts any batch, and keeps one large record in memory."""
 
 WHOLE = Bounds(batch=BATCH_MAX)
-"""Those of a reader who holds all records of a batch."""
+"""The limits of a reader that keeps all records of a batch in memory."""
 
 
 def record_too_large(size: int, bound: int) -> TooLargeError:
@@ -42,12 +42,12 @@ def record_too_large(size: int, bound: int) -> TooLargeError:
 
 
 def batch_too_large(bound: int) -> TooLargeError:
-    """Describe a batch that unpacks to too much in all."""
+    """Describe a batch that unpacks to too many bytes in total."""
     return TooLargeError(f"compressed batch unpacks to more than {bound} bytes, see {BATCH_OPTION}")
 
 
 def whole_too_large(bound: int, why: str) -> TooLargeError:
-    """Describe a batch that would have to be held as a whole."""
+    """Describe a batch that would have to be in memory as a whole."""
     return TooLargeError(
         f"compressed batch unpacks to more than {bound} bytes and is needed whole, because "
         f"{why}, see {RECORD_OPTION}"

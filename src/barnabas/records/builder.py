@@ -49,7 +49,7 @@ def build_batch(
     """Return one batch of the records: Record objects or rows (timestamp, key, value[, headers]).
 
     There must be at least one. Offsets count up from `base_offset`; those of Record objects are
-    not looked at. With `append_time` the batch is stamped as the broker's clock would.
+    ignored. With `append_time` the batch has the broker's timestamp.
     """
     builder = BatchBuilder()
     remaining = iter(records)
@@ -120,7 +120,8 @@ def recompress(
     bounds: Bounds = READING,
     size_max: int = SIZE_MAX,
 ) -> bytearray:
-    """Return the batch at position with its records packed by another codec, all else the same.
+    """Return the batch at position with its records compressed by another codec, otherwise
+    unchanged.
 
     A large one goes from codec to codec in pieces; TooLargeError says that the new batch has more
     than `size_max` bytes.

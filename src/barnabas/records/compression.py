@@ -1,9 +1,10 @@
 """The four codecs of record batches, in the framings that Kafka's clients write and accept.
 
 Decompression is bounded: no call produces, or allocates for, more than `limit` bytes, however much
-the input claims or holds. For lz4 and zstd the frame's block headers are walked first, which gives
-an upper bound of the output before anything is unpacked. Whatever is wrong with the input is a
-CorruptRecordError. What is large is unpacked and packed in pieces (`unpacking`, `packing`).
+the input claims or contains. For lz4 and zstd the frame's block headers are walked first, which
+gives an upper bound of the output before anything is unpacked. Invalid input raises
+CorruptRecordError. Large batches are unpacked and packed in pieces (`piecewise_decompression`,
+`packing`).
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def gzip_packer(level: int | None) -> Any:
 
 
 def _fast_level(level: int | None) -> int | None:
-    """Return isal's level for one of gzip; None where zlib is to do it."""
+    """Return isal's level for a level of gzip; None if zlib must be used."""
     level = -1 if level is None else level
     if not (level == -1 or 1 <= level <= 9):
         raise InvalidValueError(f"gzip level {level}: must be -1 or 1 to 9")
@@ -132,7 +133,7 @@ def _gunzip(data: memoryview, limit: int) -> bytes:
             if room < 0:
                 raise too_large(limit)
             if not chunk and not rest and not unpacker.eof:
-                raise corrupt("gzip", "it ends early")
+                raise corrupt("gzip", "it is truncated")
             chunks.append(chunk)
         rest = unpacker.unused_data
         if not rest:
@@ -175,15 +176,15 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
         size = int.from_bytes(data[position : position + 4], "big")
         block = data[position + 4 : position + 4 + size]
         if len(block) < size or position + 4 > len(data):
-            raise corrupt("snappy", "a block is cut")
+            raise corrupt("snappy", "a block is truncated")
         yield block
         position += 4 + size
     if position > len(data):
-        raise corrupt("snappy", "the stream header is cut")
+        raise corrupt("snappy", "the stream header is truncated")
 
 
 def unpack_snappy_block(block: memoryview, room: int, limit: int) -> Buffer:
-    """Return what a raw block holds, if it fits into `room`."""
+    """Return the content of a raw block, if it fits into `room`."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_EXPANSION_MAX * len(block):

@@ -3,7 +3,7 @@
     key    version int16 | type int16: 0 abort, 1 commit (others belong to other logs)
     value  version int16 | coordinatorEpoch int32
 
-Readers accept higher versions and longer data, of which they read the known start.
+Readers accept higher versions and longer data, and read the part they know.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def build_control_batch(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytes:
-    """Return the batch of one marker; it takes one offset and has no sequence."""
+    """Return the batch of one marker; it has one offset and no sequence."""
     return build_batch(
         [(now_ms, _KEY.pack(0, control_type), _VALUE.pack(0, coordinator_epoch))],
         base_offset=base_offset,

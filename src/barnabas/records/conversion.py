@@ -1,9 +1,9 @@
 """Entries of the formats before batches, rebuilt as batches of magic 2 with the same offsets.
 
-Old segments are served as they are stored. A client that reads records converts on
-arrival, so that every reader knows one format alone; compaction converts for good. Offsets,
-timestamps and their type, keys and values stay. Messages that are not compressed are put together,
-because a batch for each of them would be twice their size.
+Old segments are served as they are stored. A client that reads records converts on arrival, so that
+readers need to know only one format; compaction converts what is stored. Offsets, timestamps and
+their type, keys and values are kept. Uncompressed messages are combined, because a batch for each
+of them would be twice their size.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from barnabas.records.legacy import iterate_messages
 from barnabas.records.message_set import check_message, is_message, scan_message
 
 TOGETHER_BYTES_MAX = 16 * 1024
-"""How much of uncompressed messages goes into one batch, as a producer would have sent them."""
+"""Maximum bytes of uncompressed messages per batch, as a producer would have sent them."""
 
 OFFSETS_MAX = 2**31
-"""Of one batch: what its last offset delta can say."""
+"""Maximum offsets of one batch: its last offset delta has 32 bits."""
 
 
 def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
@@ -65,8 +65,8 @@ def take_batch(
 ) -> tuple[bytearray, int]:
     """Return the whole entry at position as a batch, and the position behind it.
 
-    Uncompressed messages take those with them that follow and are whole. With `packed` a batch is
-    compressed as its wrapper was.
+    Whole uncompressed messages that follow each other become one batch. With `packed` a batch is
+    compressed like its wrapper.
     """
     header = check_message(buffer, position, end)
     after = position + header.size
@@ -108,17 +108,24 @@ def _build(
         if not builder.count:
             base_offset = record.offset
         elif record.offset <= last:
-            raise CorruptRecordError(f"offset {record.offset} after offset {last} in a wrapper")
+            raise CorruptRecordError(
+                f"offset {record.offset} follows offset {last} in a compressed message"
+            )
         last = record.offset
         if not 0 <= last - base_offset < OFFSETS_MAX or last > last_offset:
             raise CorruptRecordError(
-                f"offset {last} in a wrapper of offsets {base_offset} to {last_offset}"
+                f"offset {last} in a compressed message of offsets {base_offset} to {last_offset}"
             )
         if builder.append(record.timestamp, record.key, record.value, (), last - base_offset) < 0:
-            raise CorruptRecordError(f"the messages from offset {base_offset} on fit no batch")
+            raise CorruptRecordError(
+                f"the messages from offset {base_offset} on are too large for a batch"
+            )
     span = last_offset - base_offset
     if span >= OFFSETS_MAX:
-        raise CorruptRecordError(f"a wrapper of {span + 1} offsets from {base_offset} on")
+        raise CorruptRecordError(
+            f"a compressed message of {span + 1} offsets from {base_offset} on: must be at most "
+            f"{OFFSETS_MAX}"
+        )
     batch = finish(
         builder,
         Codec.of(header.attributes & CODEC_MASK) if packed else Codec.NONE,

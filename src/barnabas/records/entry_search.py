@@ -1,4 +1,4 @@
-"""Entries looked for in bytes that may be damaged: where one can begin, how large it says it is.
+"""Searches for entries in bytes that may be damaged: where one can begin, what size it claims.
 
 An entry is a batch of magic 2, or a message (or a wrapper of messages) of magic 0 or 1. What is
 found here is a guess, which the caller confirms by the entry's checksum. Files are read through a
@@ -46,7 +46,7 @@ def chunks(read: Read, position: int, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def is_zero(read: Read, position: int, end: int) -> bool:
-    """Return whether only zeros follow: a file may be given its size before it is filled."""
+    """Return whether only zeros follow: a file may be preallocated before it is filled."""
     for start, data in chunks(read, position, end):
         if data.strip(b"\0"):
             return False
@@ -58,7 +58,7 @@ def possible_entries(read: Read, position: int, end: int, offset: int) -> Iterat
     """Yield the positions where an entry may begin, of an offset that is not far above this one."""
     high = offset >> 32
     prefixes = b"|".join(re.escape(each.to_bytes(4, "big")) for each in (high, high + 1))
-    # Offset, a size that is not 0, four bytes, a magic; found at overlapping places, too.
+    # Offset, a size that is not 0, four bytes, a magic; found at overlapping positions, too.
     pattern = re.compile(
         rb"(?=(?:" + prefixes + rb").{4}(?!\0{4})[\0-\x7f].{3}.{4}[\0-\x02])", re.DOTALL
     )

@@ -3,10 +3,10 @@
     offset int64 | size int32 | crc uint32 (CRC-32 of what follows) | magic int8 | attributes int8
     | timestamp int64, magic 1 only | keyLength int32 | key | valueLength int32 | value
 
-Compressed messages sit as a message set in the value of one wrapper. Offsets inside are absolute in
-magic 0; in magic 1 they are relative, and the wrapper has the offset of the last. One level is all:
-a wrapper inside a wrapper is refused, so that nesting cannot multiply what a few bytes unpack to.
-Malformed bytes raise CorruptRecordError.
+Compressed messages are a message set in the value of one wrapper. Offsets inside are absolute in
+magic 0; in magic 1 they are relative, and the wrapper has the offset of the last. Only one level is
+allowed: a wrapper inside a wrapper is rejected, so that nesting cannot multiply what a few bytes
+unpack to. Malformed bytes raise CorruptRecordError.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _APPEND_TIME_BIT = 0x08
 
 
 class _Message(NamedTuple):
-    """One entry of a message set, as it stands there."""
+    """One entry of a message set, as stored."""
 
     offset: int
     magic: int
@@ -45,7 +45,8 @@ class _Message(NamedTuple):
 
 
 def iterate_messages(buffer: Buffer, *, limit: int = RECORD_MAX) -> Iterator[Record]:
-    """Yield the messages of a set, those inside wrappers too; a cut one at the end is ignored.
+    """Yield the messages of a set, including those inside wrappers; an incomplete one at the end is
+    ignored.
 
     `limit` bounds what all wrappers together may decompress to.
     """
@@ -88,9 +89,9 @@ def down_convert(
 
     What is stored in its format, or in an older one, is given as it is. Batches of magic 2 come
     uncompressed: headers, control batches and records below `from_offset` are left out. It ends
-    with the message that makes it `size_max` bytes or more. An empty answer to whole batches means
-    that there was nothing else: a fetch must then read on behind them, because an old consumer
-    moves only by the messages it gets. zstd is refused, as such consumers expect.
+    with the message that makes it `size_max` bytes or more. An empty result for whole batches means
+    that nothing was left: a fetch must then continue after them, because an old consumer advances
+    only by the messages it gets. zstd is rejected, as such consumers expect.
     """
     assert magic in (0, 1), f"magic {magic} is not an old format"
     out = bytearray()
@@ -125,7 +126,7 @@ def _records_of(entry: Buffer, header: BatchHeader, magic: int, bounds: Bounds) 
 
 
 def encode_message(record: Record, magic: int, attributes: int = 0) -> bytes:
-    """Return one message with its offset, size and CRC; headers have no place in it."""
+    """Return one message with its offset, size and CRC; this format has no headers."""
     out = bytearray()
     _add_message(out, record, magic, attributes)
     return bytes(out)
@@ -156,7 +157,7 @@ def _entries(data: memoryview, whole: bool) -> Iterator[_Message]:
         position = start + size
         if start > len(data) or position > len(data):
             if whole:
-                raise CorruptRecordError("message inside a wrapper is truncated")
+                raise CorruptRecordError("message inside a compressed message is truncated")
             return
         if size < _START.size:
             raise CorruptRecordError(f"a message of {size} bytes is smaller than its fixed fields")

@@ -3,7 +3,7 @@
     magic 04 22 4d 18 | FLG | BD | [content size 8] | [dictionary id 4] | header checksum
     | ([size LE, high bit: stored] block [checksum 4])* | 00 00 00 00 | [content checksum 4]
 
-Java refuses blocks that refer to earlier ones, so ours are independent: 64 KiB each, no checksums.
+Java rejects blocks that refer to earlier ones, so these are independent: 64 KiB each, no checksums.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def packer(level: int) -> cramjam.lz4.Compressor | None:
 
 
 def add_blocks(out: bytearray, data: memoryview) -> None:
-    """Append the blocks of some data to a frame of ours that is still open."""
+    """Append the blocks of some data to an open frame of this layout."""
     for start in range(0, len(data), BLOCK_SIZE):
         block: Buffer = data[start : start + BLOCK_SIZE]
         packed = cramjam.lz4.compress_block(block, store_size=False)
@@ -92,7 +92,7 @@ def walk(data: memoryview) -> list[tuple[int, int, int]]:
             position += 4 + length + (4 if flags & 0x10 else 0)
         position += 4 + (4 if flags & 0x04 else 0)
         if position > len(data):
-            raise _damaged("a frame is cut")
+            raise _damaged("a frame is truncated")
         frames.append((start, position, bound))
     if not frames:
         raise _damaged("there is no frame")
@@ -129,17 +129,17 @@ def _read_header(data: memoryview, start: int) -> tuple[int, int, int]:
     if data[start : start + 4] != MAGIC:
         raise _damaged("a frame has the wrong magic")
     if len(data) - start < 7:
-        raise _damaged("a frame header is cut")
+        raise _damaged("a frame header is truncated")
     flags = data[start + 4]
     checksum_at = start + 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
     if checksum_at >= len(data):
-        raise _damaged("a frame header is cut")
+        raise _damaged("a frame header is truncated")
     return flags, checksum_at, checksum_at + 1
 
 
 def _read_size(data: memoryview, position: int) -> int:
     if position + 4 > len(data):
-        raise _damaged("a frame is cut")
+        raise _damaged("a frame is truncated")
     return int.from_bytes(data[position : position + 4], "little")
 
 

@@ -52,7 +52,7 @@ def _gzip_pieces(data: memoryview, held_max: int) -> Pieces:
             if piece:
                 yield piece
             elif not rest and not unpacker.eof:
-                raise corrupt("gzip", "it ends early")
+                raise corrupt("gzip", "it is truncated")
         rest = unpacker.unused_data
 
 

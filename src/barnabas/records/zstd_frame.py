@@ -31,7 +31,7 @@ def walk(data: memoryview) -> list[tuple[int, int, int]]:
         else:
             raise _damaged("a frame has the wrong magic")
         if position > len(data):
-            raise _damaged("a frame is cut")
+            raise _damaged("a frame is truncated")
     if not frames:
         raise _damaged("there is no frame")
     return frames
@@ -55,7 +55,7 @@ def _walk_frame(data: memoryview, start: int) -> tuple[int, int]:
     A stated content size lowers the bound; the decoder refuses a frame that does not keep to it.
     """
     if start + 5 > len(data):
-        raise _damaged("a frame header is cut")
+        raise _damaged("a frame header is truncated")
     descriptor = data[start + 4]
     single_segment = descriptor & 0x20
     position = start + 5 + (0 if single_segment else 1) + (0, 1, 2, 4)[descriptor & 3]
@@ -68,7 +68,7 @@ def _walk_frame(data: memoryview, start: int) -> tuple[int, int]:
     bound = last = 0
     while not last:
         if position + 3 > len(data):
-            raise _damaged("a frame is cut")
+            raise _damaged("a frame is truncated")
         header = int.from_bytes(data[position : position + 3], "little")
         last, kind, size = header & 1, header >> 1 & 3, header >> 3
         position += 3 + (1 if kind == _REPEATED else size)

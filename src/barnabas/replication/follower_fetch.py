@@ -58,7 +58,7 @@ class Action(Enum):
     DROPPED = "the response is outdated, but its leader counts it as delivered"
     APPENDED = "records were appended"
     TRUNCATE = "the log must be truncated to an offset before the next fetch"
-    RESTART = "the log must be emptied, and restarted at an offset"
+    RESTART = "the log must be emptied and restarted at an offset"
     FIND_BOUNDS = "the offset is outside the leader's log: its bounds must be requested"
     RETRY = "the leader cannot respond now: retry after a pause"
     WAIT = "the leader has another epoch: wait for the controller"
@@ -125,7 +125,7 @@ class FollowerFetch:
         if self._followed.pop(key, None) is not None:
             self._touched[key] = None
 
-    def news(self, now_ms: int) -> dict[TopicPartition, Wanted | None]:
+    def changes(self, now_ms: int) -> dict[TopicPartition, Wanted | None]:
         """Return what to fetch from now on of the partitions that may have changed; None: nothing.
 
         The others are fetched as before.

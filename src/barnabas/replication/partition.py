@@ -73,7 +73,7 @@ class Partition:
         self.topic_id = topic_id
         self.log = log
         self.leader = NO_LEADER
-        """The leader, as far as this broker may say so; none while it may not (`mute`)."""
+        """The leader; none while this broker must not serve the partition (`mute`)."""
         self.leader_epoch = NO_EPOCH
         self.replicas: tuple[int, ...] = ()
         self.adding: tuple[int, ...] = ()
@@ -94,7 +94,7 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this broker leads the partition, and may say so."""
+        """Whether this broker leads the partition, and may serve it."""
         return self.leader == self._broker_id
 
     @property

@@ -138,7 +138,7 @@ class Standing:
         if not others:
             return Verdict(True, "no other broker is known", math.inf)
         if self._ended:
-            return Verdict(False, "its session has ended", math.inf)
+            return Verdict(False, "its session has expired", math.inf)
         if now_ms < self.lease_ends_ms:
             return Verdict(True, "its session is alive", self.lease_ends_ms)
         if fenced is not None:
@@ -147,9 +147,9 @@ class Standing:
             )
         reached = []
         for broker_id, answer in self._answers.items():
-            news = self._news(broker_id, answer, controller_epoch)
-            if news is not None:
-                return Verdict(False, news, math.inf)
+            newer = self._newer(broker_id, answer, controller_epoch)
+            if newer is not None:
+                return Verdict(False, newer, math.inf)
             if answer.asked_ms + TRUST_MS <= now_ms:
                 continue
             # One that has reconnected recently: so may this broker, in a moment.
@@ -164,14 +164,18 @@ class Standing:
             counted = f"{len(reached) + 1} of {len(others) + 1} brokers"
             return Verdict(False, f"it reaches only {counted}, itself included", math.inf)
         until_ms = sorted(reached, reverse=True)[needed - 1] + TRUST_MS
-        return Verdict(True, "no broker that it reaches is in contact with the service", until_ms)
+        return Verdict(
+            True,
+            "none of the brokers that it reaches is in contact with the coordination service",
+            until_ms,
+        )
 
-    def _news(self, broker_id: int, answer: Answer, controller_epoch: int) -> str | None:
+    def _newer(self, broker_id: int, answer: Answer, controller_epoch: int) -> str | None:
         if answer.controller_epoch > controller_epoch:
             return (
                 f"broker {broker_id} knows controller epoch {answer.controller_epoch}, "
                 f"not {controller_epoch}"
             )
         if not answer.is_member:
-            return f"for broker {broker_id} it is not a member of the cluster"
+            return f"broker {broker_id} does not count it as a member of the cluster"
         return None

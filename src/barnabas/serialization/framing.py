@@ -47,7 +47,7 @@ def read_indexes(data: bytes) -> tuple[list[int], bytes]:
     if count == 0:
         return [0], data[at:]
     if not 0 < count <= len(data):
-        raise SerializationError(f"a message path of {count} steps")
+        raise SerializationError(f"message path of {count} indexes in {len(data)} bytes")
     path = []
     for _ in range(count):
         step, at = _read_varint(data, at)

@@ -386,7 +386,7 @@ class SimulatedDisk:
         flushed: list[NameChange] = []
         for change in reversed(self._changes):
             keys = change.keys()
-            if keys & needed or any(id(directory) == place for place, _ in keys):
+            if keys & needed or any(id(directory) == identity for identity, _ in keys):
                 needed |= keys
                 flushed.append(change)
         for change in reversed(flushed):

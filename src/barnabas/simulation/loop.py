@@ -158,8 +158,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         waiting = [
             f"{task.get_name()} in {_place(task)}" for task in self._tasks if not task.done()
         ]
-        told = "; ".join(waiting[:20]) or "no task"
-        return f"nothing is ready and no timer is set at {self._now:.3f} s; waiting: {told}"
+        listed = "; ".join(waiting[:20]) or "no task"
+        return f"nothing is ready and no timer is set at {self._now:.3f} s; waiting: {listed}"
 
     # Processes
 

@@ -110,7 +110,7 @@ class SimulatedTransport(asyncio.Transport):
         try:
             if self._inbox:
                 taken = self._feed()
-                self._wire.send(lambda: self.peer.hear_taken(taken))
+                self._wire.send(lambda: self.peer.on_taken(taken))
             elif not self._eof_told:
                 self._eof_told = True
                 if not self._protocol.eof_received():  # type: ignore[union-attr]
@@ -208,7 +208,7 @@ class SimulatedTransport(asyncio.Transport):
     def _send_eof(self) -> None:
         if not self._eof_sent:
             self._eof_sent = True
-            self._wire.send(self.peer.hear_eof)
+            self._wire.send(self.peer.on_eof)
 
     def _tell(self, call: Callable[[], None]) -> None:
         """Tell the protocol to pause or resume; its failure is reported and ends nothing."""
@@ -219,24 +219,24 @@ class SimulatedTransport(asyncio.Transport):
 
     # From the other end
 
-    def hear_data(self, data: bytes) -> None:
+    def on_data(self, data: bytes) -> None:
         if self._lost:
             # Nobody will read this: the sender gets a reset, as from a kernel.
-            self._wire.send(self.peer.hear_reset)
+            self._wire.send(self.peer.on_reset)
             return
         self._inbox += data
         self._ask_read()
 
-    def hear_taken(self, size: int) -> None:
+    def on_taken(self, size: int) -> None:
         self._in_flight -= size
         if not self._lost:
             self._send()
 
-    def hear_eof(self) -> None:
+    def on_eof(self) -> None:
         self._eof_arrived = True
         self._ask_read()
 
-    def hear_reset(self) -> None:
+    def on_reset(self) -> None:
         self._lose(ConnectionResetError(104, "Connection reset by peer"))
 
     # Ends
@@ -257,15 +257,15 @@ class SimulatedTransport(asyncio.Transport):
 
     def reset(self) -> None:
         """Break the connection at both ends, now."""
-        self.hear_reset()
-        self.peer.hear_reset()
+        self.on_reset()
+        self.peer.on_reset()
 
     def die(self) -> None:
         """Close without notifying our protocol, whose process is dead; the peer gets a reset."""
         if not self._lost:
             self._lost = self._closing = True
             self._on_lost(self)
-            self._wire.send(self.peer.hear_reset)
+            self._wire.send(self.peer.on_reset)
 
     def _fail(self, failure: Exception) -> None:
         if not isinstance(failure, OSError):
@@ -278,7 +278,7 @@ class SimulatedTransport(asyncio.Transport):
         if self._lost:
             return
         if self._inbox:
-            self._wire.send(self.peer.hear_reset)
+            self._wire.send(self.peer.on_reset)
         else:
             self._send_eof()
         self._lose(failure)
@@ -317,4 +317,4 @@ class SimulatedTransport(asyncio.Transport):
 
 
 def _delivery(peer: SimulatedTransport, data: bytes) -> Callable[[], None]:
-    return lambda: peer.hear_data(data)
+    return lambda: peer.on_data(data)

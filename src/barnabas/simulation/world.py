@@ -158,7 +158,7 @@ class World:
     def restart(self, name: str) -> asyncio.Task[Any]:
         """Start a new process on a killed or crashed host, with the last program."""
         program = self.hosts[name].program
-        assert program is not None, f"{name} never ran"
+        assert program is not None, f"{name} has never run"
         return self.start(name, program)
 
     def kill(self, name: str) -> None:

@@ -88,7 +88,7 @@ class SourceOptions:
     transform: str | None
 
     def tasks(self, partitions: int) -> int:
-        """Return how many tasks a batch of so many partitions is planned for."""
+        """Return the number of tasks for a batch of this many partitions."""
         return max(self.partitions_min or 1, min(partitions, cores()))
 
 

@@ -32,8 +32,8 @@ class Translated(NamedTuple):
     def original(self, position: int) -> int:
         """Return the position in the query as it was typed."""
         shift = 0
-        for place, off in self.shifts:
-            if place > position:
+        for start, off in self.shifts:
+            if start > position:
                 break
             shift = off
         return position - shift

@@ -319,8 +319,8 @@ class TransactionCoordinator:
         verdict = decide(current)
         if verdict.needs_producer_id:
             return TransactionOutcome(needs_producer_id=True)
-        told = verdict.target or current
-        producer = told.granted if told and verdict.code is ErrorCode.NONE else nobody
+        granting = verdict.target or current
+        producer = granting.granted if granting and verdict.code is ErrorCode.NONE else nobody
         replies = [Reply(token, respond(verdict.code, producer))]
         if verdict.target is None:
             return TransactionOutcome(replies=replies)

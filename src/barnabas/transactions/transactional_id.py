@@ -80,14 +80,14 @@ class TransactionalId:
 
         Every failure short of being fenced is retried: a decided transaction must not stay open.
         """
-        news = [p for p in errors if self._awaited.get(p) == marker.attempt]
-        for partition in news:
+        written = [p for p in errors if self._awaited.get(p) == marker.attempt]
+        for partition in written:
             if errors[partition] in _DONE:
                 del self._awaited[partition]
             else:
                 self._awaited[partition] = _TO_BE_SENT
                 self.fenced = self.fenced or errors[partition] in _FENCED
-        if not news:
+        if not written:
             return Progress.NOTHING
         if self.fenced:
             return Progress.FENCED

@@ -176,4 +176,4 @@ def _label(trace: TracebackType | None, labels: list[str]) -> str:
         if trace.tb_frame.f_code.co_filename == _COMPILED:
             return labels[trace.tb_lineno - 1]
         trace = trace.tb_next
-    raise AssertionError("the failure comes from elsewhere")
+    raise AssertionError("the failure was not raised by a compiled codec")

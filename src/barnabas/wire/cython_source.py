@@ -56,10 +56,10 @@ class StructSource:
         """Declare the class and the offsets of its slots."""
         line = self.source.line
         module = self.cls.__module__.rpartition(".")[2]
-        place = f"{module}.{self.cls.__name__}"
-        line(f"cdef type {class_name(self.cls)} = {place}")
+        expression = f"{module}.{self.cls.__name__}"
+        line(f"cdef type {class_name(self.cls)} = {expression}")
         for f in self.cls.FIELDS:
-            line(f"cdef Py_ssize_t {self._offset(f)} = slot_offset({place}.{f.name})")
+            line(f"cdef Py_ssize_t {self._offset(f)} = slot_offset({expression}.{f.name})")
 
     def reader(self) -> None:
         """Write the function that reads the struct."""

@@ -125,51 +125,51 @@ class DecoderSource:
 
     def _inline(self, f: Field, target: str, path: str, run: list[Field]) -> None:
         """Read a field of variable size, after the run of fixed ones before it."""
-        place = f"{target}.{f.name}"
+        expression = f"{target}.{f.name}"
         if f.struct is not None and not f.is_array:
             self._run(run, target, path)
             self._label = path + f.name
             if f.is_nullable(self.version):
-                self._line(f"{place} = None")
+                self._line(f"{expression} = None")
                 self._line("p += 1")
                 self._line("if buffer[p - 1] < 128:")
                 self._indent += 1
-                self._nested(f, place, path)
+                self._nested(f, expression, path)
                 self._indent -= 1
             else:
-                self._nested(f, place, path)
+                self._nested(f, expression, path)
             return
         letter = "h" if f.kind == "string" and not f.is_array else "i"
         length = self._length(f, target, path, run, letter)
         if f.is_nullable(self.version):
             bad = f"{length} < -1"
-            self._line(f"if {length} == -1: {place} = None")
+            self._line(f"if {length} == -1: {expression} = None")
             self._line("else:")
             self._indent += 1
-            self._content(f, place, path, length, bad)
+            self._content(f, expression, path, length, bad)
             self._indent -= 1
         else:
-            self._content(f, place, path, length, f"{length} < 0")
+            self._content(f, expression, path, length, f"{length} < 0")
 
-    def _nested(self, f: Field, place: str, path: str) -> None:
+    def _nested(self, f: Field, expression: str, path: str) -> None:
         assert f.struct is not None
         item = self._fresh("m")
         self._struct(f.struct, item, f"{path}{f.name}.")
         self._label = path + f.name
-        self._line(f"{place} = {item}")
+        self._line(f"{expression} = {item}")
 
-    def _content(self, f: Field, place: str, path: str, length: str, bad: str) -> None:
+    def _content(self, f: Field, expression: str, path: str, length: str, bad: str) -> None:
         """Read what follows a length: text, bytes, records or elements."""
         if f.is_array:
-            self._array(f, place, path, length, bad)
+            self._array(f, expression, path, length, bad)
             return
         stop = self._fresh("q")
         self._line(f"{stop} = p + {length}")
         self._line(f"if {bad} or {stop} > end: raise Malformed(f'its size is {{{length}}}')")
-        self._line(f"{place} = {_READ[str(f.kind)].format(f'p:{stop}')}")
+        self._line(f"{expression} = {_READ[str(f.kind)].format(f'p:{stop}')}")
         self._line(f"p = {stop}")
 
-    def _array(self, f: Field, place: str, path: str, length: str, bad: str) -> None:
+    def _array(self, f: Field, expression: str, path: str, length: str, bad: str) -> None:
         smallest = max(1, self._smallest_item(f))
         self._line(
             f"if {bad} or {length} > (end - p) // {smallest}: "
@@ -177,11 +177,11 @@ class DecoderSource:
         )
         if f.struct is None and f.kind in FIXED:
             letter, width = FIXED[str(f.kind)]
-            self._line(f"{place} = [*unpack_from({_layout_of(length, letter)}, buffer, p)]")
+            self._line(f"{expression} = [*unpack_from({_layout_of(length, letter)}, buffer, p)]")
             self._line(f"p += {width} * {length}")
             return
         items, item = self._fresh("items"), self._fresh("m")
-        self._line(f"{items} = {place} = []")
+        self._line(f"{items} = {expression} = []")
         self._line(f"for _ in range({length}):")
         self._indent += 1
         if f.struct is not None:

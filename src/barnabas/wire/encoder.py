@@ -93,32 +93,32 @@ class EncoderSource:
 
     def _differs(self, f: Field, source: str) -> str:
         """Return the condition for a field to differ from its default."""
-        place = f"{source}.{f.name}"
+        expression = f"{source}.{f.name}"
         if f.default is not UNSET:
             if f.default is not None:
-                return f"{place} != {f.default!r}"
+                return f"{expression} != {f.default!r}"
             if f.struct is not None and not f.is_array and f.nullable is None:
                 # A tagged struct of defaults is equivalent to none at all.
-                parts = " or ".join(self._differs(inner, place) for inner in f.struct.FIELDS)
-                return f"{place} is not None and ({parts})"
-            return f"{place} is not None"
+                parts = " or ".join(self._differs(inner, expression) for inner in f.struct.FIELDS)
+                return f"{expression} is not None and ({parts})"
+            return f"{expression} is not None"
         if f.is_array:
-            return f"{place} != []"
+            return f"{expression} != []"
         assert f.struct is not None
         name = self._fresh("class_")
         self.names[name] = f.struct
-        return f"{place} != {name}()"
+        return f"{expression} != {name}()"
 
     def _value(self, f: Field, source: str, path: str) -> None:
         """Write a field in its place."""
-        place = f"{source}.{f.name}"
+        expression = f"{source}.{f.name}"
         if f.kind in FIXED and not f.is_array:
             if f.kind == "uuid":
-                self._line(f"if len({place}) != 16: raise Malformed('a uuid has 16 bytes')")
-            self._pack(FIXED[str(f.kind)][0], place)
+                self._line(f"if len({expression}) != 16: raise Malformed('a uuid has 16 bytes')")
+            self._pack(FIXED[str(f.kind)][0], expression)
             return
         value = self._fresh("v")
-        self._line(f"{value} = {place}")
+        self._line(f"{value} = {expression}")
         if not f.is_nullable(self.version):
             self._present(f, value, path)
             return

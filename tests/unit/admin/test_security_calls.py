@@ -152,7 +152,7 @@ def test_rules_that_cannot_be_are_refused_by_name() -> None:
         ResourcePattern(ResourceType.ANY, "orders")
     with pytest.raises(InvalidValueError, match="pattern_type MATCH"):
         ResourcePattern(ResourceType.TOPIC, "orders", ACLResourcePatternType.MATCH)
-    with pytest.raises(InvalidValueError, match="operation 3: must be of ACLOperation"):
+    with pytest.raises(InvalidValueError, match="operation 3: must be a member of ACLOperation"):
         ACLFilter(None, None, 3, ACLPermissionType.ANY, USERS)  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="acls"):
         converse({}, lambda cluster_client: create_acls(cluster_client, [OF_USERS]))  # type: ignore[list-item]

@@ -123,7 +123,7 @@ def test_elsewhere_the_controller_is_not_heard(
             door.sendall(request_frame(request, 6, 1, "intruder"))
             door.setblocking(False)
             assert await asyncio.get_running_loop().sock_recv(door, 1) == b""
-        assert "served on CONTROL alone (control.plane.listener.name)" in caplog.text
+        assert "this API is for listener CONTROL only (control.plane.listener.name)" in caplog.text
         assert epoch == (alone.cluster.controller_id, alone.control._controller_epoch)
         connection = await open_to(alone, "DATA")
         with pytest.raises(BarnabasError):

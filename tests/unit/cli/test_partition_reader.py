@@ -199,7 +199,7 @@ def test_a_truncated_log_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_final_failure_ends_it() -> None:
-    with pytest.raises(RequestError, match="ACL denies topic"):
+    with pytest.raises(RequestError, match="access to the topic is denied"):
         fetched(Leader(ErrorCode.TOPIC_AUTHORIZATION_FAILED), 0, 10)
 
 

@@ -98,7 +98,7 @@ def test_a_line_without_the_separator_is_named_and_the_rest_is_sent(
     run = produce(topic, "a:1\nbad\nb:2\n", "--key-separator", ":")
     assert run.code == 1
     complaint, summary = run.err.splitlines()
-    assert complaint == "barnabas produce: line 2 was not sent: no key separator ':' in it"
+    assert complaint == "barnabas produce: line 2 was not sent: it has no key separator ':'"
     assert summary.startswith("2 records sent to")
     assert "1 failed" in summary
     assert len(consumed(barnabas, topic)) == 2
@@ -153,7 +153,7 @@ def test_refused_records_are_told_apart_from_their_neighbours(
     report.failed([7, 8, 9], failure, {8: RequestError(ErrorCode.INVALID_RECORD, "no key")})
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith(
-        "line 7 was not sent: it shared a batch with line 8, which was refused"
+        "line 7 was not sent: it shares a batch with line 8, which was rejected"
     )
     assert lines[1].endswith("line 8 was not sent: no key (INVALID_RECORD)")
 

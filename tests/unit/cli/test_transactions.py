@@ -69,10 +69,10 @@ def test_transactions_are_listed_and_described(barnabas: Any, wire: Wire) -> Non
     code, out, err = barnabas("transactions", "describe", "pay", "never-was")
     assert code == 1
     assert "t-0" in out
-    assert err.endswith("no such transactional id (TRANSACTIONAL_ID_NOT_FOUND)\n")
+    assert err.endswith("the transactional id does not exist (TRANSACTIONAL_ID_NOT_FOUND)\n")
     refused = barnabas("transactions", "list", "--state", "Sleeping")
     assert refused[0] == 1
-    assert "no transaction can be in state Sleeping" in refused[2]
+    assert "does not know the transaction state Sleeping" in refused[2]
     assert end(wire, "pay", producer) == 0
     wait_for_state(wire, "pay", "CompleteCommit")
     _, out, _ = barnabas("transactions", "describe", "pay")

@@ -125,7 +125,7 @@ def test_a_wrong_password_is_refused_in_the_brokers_words_and_not_shown() -> Non
             lambda: [lambda said: SaslAuthenticateResponse(error_code=58, error_message="no!")],
         )
 
-    with pytest.raises(AuthenticationFailedError, match=r"rejected our credentials \(PLAIN\): no!"):
+    with pytest.raises(AuthenticationFailedError, match=r"rejected the credentials \(PLAIN\): no!"):
         enter(broker, sasl_mechanism="PLAIN", **ALICE)
 
 
@@ -141,7 +141,7 @@ def test_scram_with_a_wrong_password_is_refused() -> None:
     def broker() -> Guarded:
         return Guarded("SCRAM-SHA-256", lambda: scram_steps("SCRAM-SHA-256", "another"))
 
-    with pytest.raises(AuthenticationFailedError, match="rejected our credentials"):
+    with pytest.raises(AuthenticationFailedError, match="rejected the credentials"):
         enter(broker, sasl_mechanism="SCRAM-SHA-256", **ALICE)
 
 

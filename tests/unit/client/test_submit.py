@@ -333,5 +333,5 @@ def test_a_plain_client_of_a_tls_listener_gets_a_hint() -> None:
 
     from barnabas.wire.messages.api_versions import ApiVersionsRequest
 
-    with pytest.raises(ConnectionLostError, match="perhaps it expects TLS"):
+    with pytest.raises(ConnectionLostError, match="it may expect TLS"):
         talk({ApiVersionsRequest: hang_up}, client)

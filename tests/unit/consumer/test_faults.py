@@ -171,7 +171,7 @@ def test_a_broker_that_comes_back(cluster: Cluster, proxy: FaultProxy, topic: To
             health = consumer.health()
             troubled = health["partitions"][str(partition)]["last_failure"] is not None
         assert troubled
-        assert health["status"].startswith("troubled")
+        assert health["status"].startswith("failing")
         write(cluster.bootstrap, partition, numbered(10, 300))
         proxy.heal()
         assert read(consumer, 10) == list(range(300, 310))

@@ -344,7 +344,7 @@ def test_a_denied_topic() -> None:
             with pytest.raises(TopicAuthorizationFailedError, match="t-0"):
                 await reader.getone()
         health = reader.health()["partitions"]["t-0"]
-        assert health["doing"] == "an error waits for the user"
+        assert health["doing"] == "stopped by an error, which the next poll raises"
 
     play(story)
 

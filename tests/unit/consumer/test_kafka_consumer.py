@@ -447,7 +447,7 @@ def test_health_and_metrics(consumer: Make, topic: Topic) -> None:
     assert health["partitions"][str(one)]["position"] == 5
     assert health["partitions"][str(one)]["lag"] == 0
     assert health["partitions"][str(one)]["doing"] == "fetching"
-    assert health["partitions"][str(two)]["doing"] == "paused by the user"
+    assert health["partitions"][str(two)]["doing"] == "paused"
     metrics = reader.metrics()["consumer-fetch-manager-metrics"]
     assert metrics["records-consumed-total"] == 10
     assert metrics["fetch-total"] >= 1

@@ -55,7 +55,7 @@ def test_a_topic_that_the_client_may_not_see_is_told() -> None:
     ("place", "why"),
     [
         (TopicPartition("t", 9), "topic 't' has 1 partitions"),
-        (TopicPartition("u", 0), "no topic 'u' is known"),
+        (TopicPartition("u", 0), "topic 'u' is not known"),
     ],
 )
 def test_a_position_in_a_partition_that_is_not_there(place: TopicPartition, why: str) -> None:

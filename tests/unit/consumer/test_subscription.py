@@ -96,13 +96,13 @@ def test_one_way_at_a_time() -> None:
     """Names, pattern and partitions by hand exclude each other until `unsubscribe`."""
     subscription = Subscription()
     subscription.subscribe(["a"])
-    with pytest.raises(IllegalStateError, match="topics by name"):
+    with pytest.raises(IllegalStateError, match="subscribed to topics"):
         subscription.assign([A0])
     with pytest.raises(IllegalStateError):
         subscription.subscribe(pattern="a")
     subscription.unsubscribe()
     subscription.assign([A0])
-    with pytest.raises(IllegalStateError, match="partitions by hand"):
+    with pytest.raises(IllegalStateError, match="assigned partitions manually"):
         subscription.subscribe(["a"])
 
 

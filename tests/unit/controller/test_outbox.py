@@ -55,7 +55,7 @@ def test_what_follows_a_seal_is_told_after_it() -> None:
     box = outbox(known(1, 2))
     box.stop(2, T0, delete=False)
     box.seal()
-    box.tell([1])
+    box.update_metadata([1])
     assert kinds(box.take()) == [(2, "StopReplicaRequest"), (1, "UpdateMetadataRequest")]
 
 
@@ -99,7 +99,7 @@ def test_metadata_tells_who_is_offline() -> None:
     knowledge = known(1, 2)
     knowledge.disk_failed(2, [T1])
     box = outbox(knowledge)
-    box.tell([1], [T0, T1])
+    box.update_metadata([1], [T0, T1])
     request = box.take()[0].request
     assert isinstance(request, UpdateMetadataRequest)
     assert [broker.id for broker in request.live_brokers] == [1, 2]
@@ -117,7 +117,7 @@ def test_a_topic_that_goes() -> None:
     knowledge.assign(T1, Assignment((1, 2)))
     knowledge.deleting.add("t")
     box = outbox(knowledge)
-    box.tell([1], [T0])
+    box.update_metadata([1], [T0])
     box.stop(1, T0, delete=True)
     metadata, stop = (letter.request for letter in box.take())
     assert isinstance(metadata, UpdateMetadataRequest)
@@ -131,7 +131,7 @@ def test_a_topic_that_goes_when_its_move_has_ended_is_found_until_then() -> None
     knowledge = known(1)
     knowledge.deleting.add("t")
     box = outbox(knowledge)
-    box.tell([1], [T0, T1])
+    box.update_metadata([1], [T0, T1])
     [letter] = box.take()
     assert isinstance(letter.request, UpdateMetadataRequest)
     assert [each.leader for each in letter.request.topic_states[0].partition_states] == [1, 1]

@@ -31,7 +31,7 @@ async def test_a_heartbeat_of_an_ended_session_is_told_so():
     one = MemoryCoordination(store)
     await one.start()
     store.tree.end_session(one.session_id)
-    store.hear(one.session_id, one, 0.0)
+    store.touch(one.session_id, one, 0.0)
     await asyncio.sleep(0)
     assert one.state is SessionState.EXPIRED
     with pytest.raises(SessionExpired):

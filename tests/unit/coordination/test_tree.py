@@ -39,15 +39,15 @@ def test_a_session_expires_when_it_was_not_heard_of_for_its_timeout():
     assert tree.next_expiry_ms() == 100
     assert tree.expired(99) == []
     assert tree.expired(100) == [quick]
-    tree.hear(quick, 99)
+    tree.touch(quick, 99)
     assert tree.expired(198) == []
     assert tree.expired(10_000) == [quick, slow]
-    tree.hear(forever, 5)
+    tree.touch(forever, 5)
     tree.end_session(quick)
     tree.end_session(slow)
     assert tree.next_expiry_ms() is None
     with pytest.raises(SessionExpired):
-        tree.hear(quick, 200)
+        tree.touch(quick, 200)
     with pytest.raises(SessionExpired):
         tree.end_session(quick)
 

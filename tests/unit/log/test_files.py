@@ -87,7 +87,7 @@ def test_directories(files, tmp_path):
     files.remove_tree(f"{tmp_path}/c")
     assert files.list(str(tmp_path)) == ["a"]
     files.write(f"{tmp_path}/plain", b"")
-    with pytest.raises(StorageError, match="a file is in its place"):
+    with pytest.raises(StorageError, match="a file of that name exists"):
         files.make_dirs(f"{tmp_path}/plain")
 
 

@@ -107,5 +107,7 @@ def test_errors_outside_of_a_transaction_do_not_begin_an_aborted_one() -> None:
     transaction = ready()
     transaction.fail(KafkaTimeoutError("late"))
     assert transaction.state is State.READY
-    with pytest.raises(IllegalStateError, match="send offsets: the producer 'tx' is outside"):
+    with pytest.raises(
+        IllegalStateError, match="send offsets: the producer 'tx' is not in a transaction"
+    ):
         transaction.check_usable("send offsets")

@@ -92,7 +92,7 @@ def test_noise_is_corrupt(codec: Codec, noise: bytes) -> None:
 def test_unknown_codecs_are_refused() -> None:
     assert Codec.of("zstd") is Codec.of(4) is Codec.ZSTD
     for codec in (5, 7, "brotli"):
-        with pytest.raises(CorruptRecordError, match=f"codec {codec} is none of") as caught:
+        with pytest.raises(CorruptRecordError, match=f"codec {codec}: must be 0 to 4") as caught:
             compress(codec, b"")
         assert caught.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
@@ -121,7 +121,7 @@ def test_gzip_without_isal_is_the_same_format(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(compression, "fast_zlib", None)
     slow = compress("gzip", SAMPLE)
     assert decompress("gzip", fast) == decompress("gzip", slow) == SAMPLE
-    with pytest.raises(CorruptRecordError, match="ends early"):
+    with pytest.raises(CorruptRecordError, match="is truncated"):
         decompress("gzip", slow[:-3])
     with pytest.raises(CorruptRecordError, match="damaged gzip"):
         decompress("gzip", b"\0" + slow)

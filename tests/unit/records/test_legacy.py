@@ -104,7 +104,7 @@ def test_wrappers_share_one_limit() -> None:
 
 def test_malformed_wrappers() -> None:
     inner = message_set([0, 1], 1)
-    with pytest.raises(CorruptRecordError, match="inside a wrapper is truncated"):
+    with pytest.raises(CorruptRecordError, match="inside a compressed message is truncated"):
         list(iterate_messages(wrapper(inner[:-1], 1, 1)))
     with pytest.raises(CorruptRecordError, match="without inner messages"):
         list(iterate_messages(wrapper(b"", 1, 1)))

@@ -67,7 +67,7 @@ def values(partition: Partition) -> list[bytes | None]:
 
 def wanted_of(pull: FollowerFetch, now_ms: int) -> list[Wanted]:
     """Return what has changed of what the follower wants."""
-    return [wanted for wanted in pull.news(now_ms).values() if wanted is not None]
+    return [wanted for wanted in pull.changes(now_ms).values() if wanted is not None]
 
 
 def serve(leader: Partition, follower: Partition, pull: FollowerFetch) -> Step:
@@ -326,21 +326,21 @@ def test_what_is_at_rest_is_not_looked_at(make: Make) -> None:
     pull.follow(follower)
     assert serve(leader, follower, pull).action is Action.APPENDED
     assert [wanted.offset for wanted in wanted_of(pull, 1)] == [1]
-    assert pull.news(2) == {}
+    assert pull.changes(2) == {}
     assert [wanted.offset for wanted in wanted_of(pull, 1 + LOOK_MS)] == [1]
-    assert pull.news(2 + LOOK_MS) == {}
+    assert pull.changes(2 + LOOK_MS) == {}
     pull.hold(KEY)
-    assert pull.news(2 + LOOK_MS) == {KEY: None}
+    assert pull.changes(2 + LOOK_MS) == {KEY: None}
     pull.resume(KEY, 2 + LOOK_MS)
     assert len(wanted_of(pull, 2 + LOOK_MS)) == 1
     pull.back_off(2 + LOOK_MS)
     for _ in range(2):
-        assert pull.news(3 + LOOK_MS) == {KEY: None}
+        assert pull.changes(3 + LOOK_MS) == {KEY: None}
     pull.hurry()
     assert len(wanted_of(pull, 3 + LOOK_MS)) == 1
     pull.forget(KEY)
-    assert pull.news(3 + LOOK_MS) == {KEY: None}
-    assert pull.news(3 + LOOK_MS) == {}
+    assert pull.changes(3 + LOOK_MS) == {KEY: None}
+    assert pull.changes(3 + LOOK_MS) == {}
 
 
 def test_a_followers_watermark_does_not_fall_with_a_new_leader(make: Make) -> None:

@@ -101,8 +101,8 @@ def test_answers_count_for_a_while_from_when_they_were_asked() -> None:
     ("news", "reason"),
     [
         (Answer(8_500, True, False, 6), "broker 2 knows controller epoch 6, not 5"),
-        (Answer(8_500, False, False, 5), "for broker 2 it is not a member of the cluster"),
-        (Answer(8_500, False), "for broker 2 it is not a member of the cluster"),
+        (Answer(8_500, False, False, 5), "broker 2 does not count it as a member of the cluster"),
+        (Answer(8_500, False), "broker 2 does not count it as a member of the cluster"),
         (Answer(8_500, True, True, 5), "broker 2 is in contact with the coordination service"),
     ],
 )

@@ -242,7 +242,7 @@ def _missing(topic: TopicDescription) -> str:
     if not topic.partitions:
         return "no partitions"
     without = [str(each.index) for each in topic.partitions if each.leader_id < 0]
-    return f"no leader for partition {', '.join(without)}" if without else ""
+    return f"no leader of partition {', '.join(without)}" if without else ""
 
 
 async def create_partitions(

@@ -59,7 +59,9 @@ class ConfigNotices:
         except SessionExpired:
             return
         except BarnabasError as failure:
-            logger.error("config changes could not be read: %s", failure)
+            logger.error(
+                "config changes not read, retried in the next session at the latest: %s", failure
+            )
 
     async def _read(self) -> None:
         async with self._reading:

@@ -67,7 +67,8 @@ async def hand_over(
             if await leads_nothing():
                 return
     logger.warning(
-        "broker %d stops although it may still lead partitions: controller=%d",
+        "broker %d: controlled shutdown failed, stopping while it may still lead partitions: "
+        "controller=%d",
         registration.broker_id,
         cluster.controller_id,
     )

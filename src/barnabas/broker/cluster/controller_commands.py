@@ -135,7 +135,7 @@ class ControllerCommands:
             own = self._options().endpoints
             hint = f"can it reach the advertised listener {own.control_plane or own.inter_broker}?"
             if own.control_plane is not None:
-                hint += " (a controller of Apache Kafka needs control.plane.listener.name too)"
+                hint += " (a controller of Apache Kafka needs control.plane.listener.name, too)"
             raise ServiceUnavailable(
                 f"the cluster's controller ({who}) did not send the cluster's metadata within "
                 f"{patience_ms} ms; {hint}"
@@ -213,16 +213,16 @@ class ControllerCommands:
         self.learned.look()
         return UpdateMetadataResponse()
 
-    def _view(self, told: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
+    def _view(self, sent: UpdateMetadataBroker, known: BrokerView | None) -> BrokerView:
         own = self._registration.view
-        if told.id == own.broker_id:
+        if sent.id == own.broker_id:
             return own  # in which an empty host stands for the address that the client dialled
         return BrokerView(
-            told.id,
-            {each.listener: (each.host, each.port) for each in told.endpoints},
-            told.rack,
+            sent.id,
+            {each.listener: (each.host, each.port) for each in sent.endpoints},
+            sent.rack,
             known.epoch if known is not None else -1,
-            {each.listener: each.security_protocol for each in told.endpoints},
+            {each.listener: each.security_protocol for each in sent.endpoints},
         )
 
     async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:

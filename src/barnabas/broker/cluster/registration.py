@@ -250,11 +250,13 @@ class SessionRenewal:
                 await self._enter()
             except SessionExpired:
                 logger.warning(
-                    "session expired before the broker was registered again, opening another"
+                    "new session expired before the broker was registered, opening another"
                 )
                 continue
             except ServiceUnavailable as failure:
-                logger.warning("no session with the coordination service, retrying: %s", failure)
+                logger.warning(
+                    "broker has no session with the coordination service, retrying: %s", failure
+                )
                 continue
             except BarnabasError as failure:
                 await self._give_up(str(failure))

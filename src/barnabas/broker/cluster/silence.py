@@ -191,8 +191,8 @@ class Silence:
         self.is_silent = not speaks
         partitions = list(self._partitions.values())
         led = sum(partition.is_assigned_leader for partition in partitions)
-        what = "speaks again" if speaks else "falls silent"
-        logger.warning("broker %d %s: partitions=%d: %s", self._broker_id, what, led, reason)
+        what = "serves its partitions again" if speaks else "stops serving its partitions"
+        logger.warning("broker %d %s: leading=%d: %s", self._broker_id, what, led, reason)
         for partition in partitions:
             if speaks:
                 partition.unmute()
@@ -283,9 +283,9 @@ class Silence:
         response: BrokerStandingResponse = await self._peers.ask(broker_id, request, PATIENCE_MS)
         if response.error_code:
             raise RequestError(ErrorCode.of(response.error_code))
-        for told in response.topics:
-            for each in told.partitions:
-                self._learn(TopicPartition(told.name, each.partition_index), each.leader_epoch)
+        for answered in response.topics:
+            for each in answered.partitions:
+                self._learn(TopicPartition(answered.name, each.partition_index), each.leader_epoch)
         return Answer(now_ms, response.is_member, response.in_contact, response.controller_epoch)
 
     async def _ask_any(self, broker_id: int, led: Sequence[Partition], now_ms: float) -> Answer:

@@ -237,7 +237,9 @@ class CoordinatorHost(ABC, Generic[M]):
                 await self._replay_log(shard)
         except Exception as failure:  # of any kind: it would be reported nowhere else
             key = shard.partition.topic_partition
-            logger.exception("%s: coordinator could not be loaded and is unavailable", key)
+            logger.exception(
+                "%s: loading failed, coordinator unavailable until its leader changes", key
+            )
             if isinstance(failure, StorageError):
                 self._partitions.on_storage_failure(key, failure)
             return

@@ -131,8 +131,8 @@ class MarkerSender:
             )
         else:
             for result in response.markers:
-                for told in result.topics:
-                    for each in told.partitions:
-                        key = TopicPartition(told.name, each.partition_index)
+                for answered in result.topics:
+                    for each in answered.partitions:
+                        key = TopicPartition(answered.name, each.partition_index)
                         errors[key] = ErrorCode.of(each.error_code)
         done(errors)

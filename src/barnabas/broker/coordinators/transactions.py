@@ -136,9 +136,9 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         except BarnabasError:
             return verdicts
         for transaction in response.results_by_transaction:
-            for told in transaction.topic_results:
-                for each in told.results_by_partition:
-                    key = TopicPartition(told.name, each.partition_index)
+            for answered in transaction.topic_results:
+                for each in answered.results_by_partition:
+                    key = TopicPartition(answered.name, each.partition_index)
                     verdicts[key] = _verdict(each.partition_error_code)
         return verdicts
 

@@ -55,7 +55,7 @@ def _directory(
     try:
         total_bytes, usable_bytes = broker.logs.space(path)
     except StorageError as failure:
-        logger.error("could not describe %s: %s", path, failure)
+        logger.error("log directory %s: could not be described: %s", path, failure)
         return DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
     for key, partition in broker.partitions.items():

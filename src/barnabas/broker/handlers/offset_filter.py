@@ -62,8 +62,10 @@ class Committable:
         if not response.topics:  # the request was rejected as a whole
             self._request.answer(response)
             return
-        for position, (asked, told) in enumerate(zip(self._topics, response.topics, strict=True)):
-            self._put_back(position, asked, told)
+        for position, (asked, answered) in enumerate(
+            zip(self._topics, response.topics, strict=True)
+        ):
+            self._put_back(position, asked, answered)
         self._request.answer(response)
 
     def _without_errors(self, position: int, topic: Any) -> Any:
@@ -75,12 +77,12 @@ class Committable:
         ]
         return type(topic)(**fields)
 
-    def _put_back(self, position: int, asked: Any, told: Any) -> None:
-        (result_field,) = (field for field in told.FIELDS if field.name == "partitions")
+    def _put_back(self, position: int, asked: Any, answered: Any) -> None:
+        (result_field,) = (field for field in answered.FIELDS if field.name == "partitions")
         for number, partition in enumerate(asked.partitions):
             code = self._errors.get((position, number))
             if code is not None:
                 result = result_field.struct(
                     partition_index=partition.partition_index, error_code=code
                 )
-                told.partitions.insert(number, result)
+                answered.partitions.insert(number, result)

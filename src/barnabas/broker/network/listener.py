@@ -103,7 +103,7 @@ class Listener:
         """Accept no more connections, and close open ones once they are answered."""
         self.stop_accepting()
         for connection in list(self.connections):
-            connection.leave("its listener was closed: the option listeners was changed")
+            connection.leave("its listener was closed, because the option listeners was changed")
 
     async def close(self) -> None:
         """Close every connection and wait until they are closed."""

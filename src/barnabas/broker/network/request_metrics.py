@@ -15,7 +15,9 @@ class RequestMetrics:
     def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
         self._times = {
             key: registry.histogram(
-                "request_time_us", "Time from a request's frame to its answer.", api=entry.api.name
+                "request_time_us",
+                "Time from the arrival of a request to its response.",
+                api=entry.api.name,
             )
             for key, entry in served.items()
         }

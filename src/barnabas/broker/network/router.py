@@ -79,12 +79,12 @@ class Router(Generic[Host]):
         clock: Callable[[], float],
         metrics: RequestMetrics,
         queued_max: int,
-        elsewhere: Mapping[int, str],
+        other_listeners: Mapping[int, str],
     ) -> None:
-        """Serve some APIs; `elsewhere` maps other API keys to the listener that serves them."""
+        """Serve some APIs; `other_listeners` has the listener of those served on another."""
         self._host = host
         self._served = served
-        self._elsewhere = elsewhere
+        self._other_listeners = other_listeners
         self._silence = silence
         self._clock = clock
         self._metrics = metrics
@@ -211,7 +211,7 @@ class Router(Generic[Host]):
             self._silence.look()
             if self._silence.is_silent:  # and this response is from before
                 release(ranges_in(response))
-                connection.close("this broker has fallen silent")
+                connection.close("this broker may no longer lead the partitions")
                 return
         try:
             parts = response_parts(response, request.version, request.correlation_id)
@@ -251,12 +251,12 @@ class Router(Generic[Host]):
             connection.answer(response_frame(response, 0, header.correlation_id))
             return
         if served is not None:
-            range_text = f"{served.first_version} to {served.last_version} are served"
-        elif header.api_key in self._elsewhere:
-            listener = self._elsewhere[header.api_key]
-            range_text = f"served on {listener} alone (control.plane.listener.name)"
+            range_text = f"supported: {served.first_version} to {served.last_version}"
+        elif header.api_key in self._other_listeners:
+            listener = self._other_listeners[header.api_key]
+            range_text = f"this API is for listener {listener} only (control.plane.listener.name)"
         else:
-            range_text = "not served here"
+            range_text = "this broker does not have the API"
         connection.close(
             f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
         )

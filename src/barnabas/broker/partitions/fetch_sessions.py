@@ -11,7 +11,7 @@ epoch):
     (id, n)   the next request of that session: what changed
 
 Most partitions of a large session are at rest: their reader has everything, also the latest
-offsets. They cost nothing until `touched` is called for them; a session's `news` are the others.
+offsets. They cost nothing until `touched` is called for them; a session's `changed` are the others.
 From time to time all are checked, for changes without a call (permissions, times, log starts).
 """
 
@@ -86,7 +86,7 @@ class FetchSession:
     """When all partitions were last checked."""
     epoch: int = 1
     items: dict[Key, FetchItem] = field(default_factory=dict)
-    news: dict[Key, FetchItem] = field(default_factory=dict)
+    changed: dict[Key, FetchItem] = field(default_factory=dict)
     """The items that are not at rest."""
 
 
@@ -102,9 +102,9 @@ class Fetching:
 
     @property
     def items(self) -> list[FetchItem]:
-        """Return what to check now; while a fetch waits, the news grow."""
+        """Return what to check now; while a fetch waits, `changed` grows."""
         if self.session is not None and self.incremental:
-            return list(self.session.news.values())
+            return list(self.session.changed.values())
         return self.named
 
     def select(
@@ -126,10 +126,10 @@ class Fetching:
                 item.sent_log_start = result.log_start_offset
             key = _key(self.session.uses_ids, item)
             if item.at_rest:
-                self.session.news.pop(key, None)
+                self.session.changed.pop(key, None)
             elif result.records and self.incremental:
                 # Partitions that were served go to the end, so that none starves.
-                for row in (self.session.items, self.session.news):
+                for row in (self.session.items, self.session.changed):
                     if row.pop(key, None) is not None:
                         row[key] = item
         return chosen
@@ -164,8 +164,8 @@ class FetchSessions:
         if readers is None:
             return ()
         for session, key in readers.items():
-            if key not in session.news:
-                session.news[key] = session.items[key]
+            if key not in session.changed:
+                session.changed[key] = session.items[key]
         return tuple(readers)
 
     def resolve(
@@ -206,7 +206,7 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         if now_ms - session.looked_ms >= look_ms:
             session.looked_ms = now_ms
-            session.news = dict(session.items)
+            session.changed = dict(session.items)
         return Fetching(session.session_id, [], session, incremental=True)
 
     def _update(
@@ -226,13 +226,13 @@ class FetchSessions:
                     self._read_by(session, key, item)
                 else:
                     item.update(wanted)
-                session.news[key] = item
+                session.changed[key] = item
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
                 named = forgotten.topic_id if uses_ids else forgotten.topic
                 self._forget(session, (named, partition))
         if uses_ids:
-            for key, item in session.news.items():  # what has no name is never at rest
+            for key, item in session.changed.items():  # what has no name is never at rest
                 if not item.topic:
                     item.topic = name_of(item.topic_id) or ""
                     self._read_by(session, key, item)
@@ -243,7 +243,7 @@ class FetchSessions:
 
     def _forget(self, session: FetchSession, key: Key) -> None:
         item = session.items.pop(key, None)
-        session.news.pop(key, None)
+        session.changed.pop(key, None)
         if item is not None:
             self._unread(session, key, item)
 
@@ -270,7 +270,7 @@ class FetchSessions:
         while session_id == 0 or session_id in self._sessions:
             session_id = self._draw_id()
         session = FetchSession(
-            session_id, privileged, uses_ids, now_ms, now_ms, items=dict(items), news=dict(items)
+            session_id, privileged, uses_ids, now_ms, now_ms, items=dict(items), changed=dict(items)
         )
         self._sessions[session_id] = session
         for key, item in items.items():

@@ -174,7 +174,7 @@ class Fetcher:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            for key, wanted in self._pull.news(self._now_ms()).items():
+            for key, wanted in self._pull.changes(self._now_ms()).items():
                 may_copy = wanted is not None and self._may_copy(wanted)
                 self._session.want(key, wanted if may_copy else None)
             if self._session.is_empty:

@@ -41,14 +41,14 @@ class Fetchers:
         self.follow(
             [
                 partition
-                for place, fetcher in self._fetchers.items()
+                for fetcher_key, fetcher in self._fetchers.items()
                 for partition in fetcher.partitions
-                if self._fetcher_key(partition) != place
+                if self._fetcher_key(partition) != fetcher_key
             ]
         )
         count = self._context.options().num_replica_fetchers
-        for place in [each for each in self._fetchers if each[1] >= count]:
-            self._fetchers.pop(place).end()
+        for fetcher_key in [each for each in self._fetchers if each[1] >= count]:
+            self._fetchers.pop(fetcher_key).end()
 
     def forget(self, keys: Iterable[TopicPartition]) -> None:
         """Stop copying partitions."""
@@ -63,9 +63,9 @@ class Fetchers:
 
     def end_idle(self) -> None:
         """End the loops that no longer have anything to follow, and their connections."""
-        for place, fetcher in list(self._fetchers.items()):
+        for fetcher_key, fetcher in list(self._fetchers.items()):
             if not fetcher.is_busy:
-                del self._fetchers[place]
+                del self._fetchers[fetcher_key]
                 fetcher.end()
 
     def cluster_changed(self) -> None:
@@ -90,8 +90,10 @@ class Fetchers:
         return partition.assigned_leader, number % count
 
     def _fetcher(self, partition: Partition) -> Fetcher:
-        place = self._fetcher_key(partition)
-        fetcher = self._fetchers.get(place)
+        fetcher_key = self._fetcher_key(partition)
+        fetcher = self._fetchers.get(fetcher_key)
         if fetcher is None:
-            fetcher = self._fetchers[place] = Fetcher(self._context, place[0], self.end_idle)
+            fetcher = self._fetchers[fetcher_key] = Fetcher(
+                self._context, fetcher_key[0], self.end_idle
+            )
         return fetcher

@@ -105,14 +105,14 @@ class IsrProposals:
         if whole is not ErrorCode.NONE:
             return self._again(batch, whole)
         names = {partition.topic_id: key.topic for key, (partition, _) in batch.items()}
-        heard = {
+        answers = {
             TopicPartition(topic.topic_name or names[topic.topic_id], each.partition_index): each
             for topic in response.topics
             for each in topic.partitions
         }
         settled = True
         for key, (partition, proposal) in batch.items():
-            answer = heard.get(key)
+            answer = answers.get(key)
             if answer is not None and answer.error_code == ErrorCode.NONE:
                 self._accepted(partition, proposal, answer)
             else:

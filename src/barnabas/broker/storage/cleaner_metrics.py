@@ -42,12 +42,12 @@ class CleanerMetrics:
         for name, help, read in (
             (
                 "max_dirty_percent",
-                "Greatest share of a compacted log that is dirty.",
+                "Highest dirty ratio of a compacted log.",
                 lambda: 100 * cleaner.dirty_ratio_max,
             ),
             (
                 "time_since_last_run_ms",
-                "Time since a log to compact was looked for.",
+                "Time since the cleaner last looked for a log to compact.",
                 self._since_last_run,
             ),
             (
@@ -58,7 +58,7 @@ class CleanerMetrics:
             ("uncleanable_bytes", "Size of those logs.", self._uncleanable_bytes),
             (
                 "cleaner_recopy_percent",
-                "Share of what the last runs read that stayed.",
+                "Bytes that the last runs kept, in percent of those they read.",
                 self._recopy_percent,
             ),
             (
@@ -73,12 +73,12 @@ class CleanerMetrics:
             ),
             (
                 "max_buffer_utilization_percent",
-                "Share of the map of keys that the last run used.",
+                "Part of the offset map that the last run filled.",
                 lambda: 100 * max((run.map_share for run in self._last.values()), default=0),
             ),
             (
                 "dead_thread_count",
-                "Cleaners that ended by a failure of their own.",
+                "Cleaners that crashed.",
                 lambda: len(self.dead),
             ),
         ):

@@ -212,11 +212,11 @@ class SecurityOptions(JavaOptions):
             )
             attributes["sasl_oauth_token_provider"] = named() if isinstance(named, type) else named
         if self.sasl_jaas_config is not None:
-            told = jaas_options(self.sasl_jaas_config.value)
-            if "username" in told and self.sasl_plain_username is None:
-                attributes["sasl_plain_username"] = told["username"]
-            if "password" in told and self.sasl_plain_password is None:
-                attributes["sasl_plain_password"] = Password(told["password"])
+            jaas = jaas_options(self.sasl_jaas_config.value)
+            if "username" in jaas and self.sasl_plain_username is None:
+                attributes["sasl_plain_username"] = jaas["username"]
+            if "password" in jaas and self.sasl_plain_password is None:
+                attributes["sasl_plain_password"] = Password(jaas["password"])
         if self.uses_sasl:
             self._check_credentials()
 

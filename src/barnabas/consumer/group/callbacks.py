@@ -141,7 +141,7 @@ class ListenerCalls:
         method = getattr(listener, name, None)
         if method is None and name == "on_partitions_lost":  # a listener from before KIP-429
             method = listener.on_partitions_revoked
-        assert method is not None, f"{listener!r} has no {name}"
+        assert method is not None, f"rebalance listener {listener!r} has no {name}"
         try:
             await self._invoke(method, set(partitions))
         except WakeupError as failure:  # raised inside the listener, meant for the poll

@@ -219,7 +219,7 @@ class ClassicMember(GroupMember):
             return
         change = state.change(subscription.assigned_partitions())
         if change.revoked:
-            await self._commit_before("before partitions were given up")
+            await self._commit_before("before partitions were revoked")
         await unbroken(self._take_share(change))
 
     async def _take_share(self, change: AssignmentChange) -> None:

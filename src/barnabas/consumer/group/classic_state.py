@@ -27,7 +27,7 @@ class Phase(Enum):
     """How far a member has joined."""
 
     OUT = "not in the group"
-    JOINING = "waiting for the others"
+    JOINING = "waiting for the other members"
     ARRIVED = "has an assignment that the listener does not know yet"
     STABLE = "in the group"
 

@@ -24,8 +24,8 @@ class ErrorAction(Enum):
     FIND = "look up the coordinator again, then retry the request"
     TAKE_ID = "join with the member id in the response"
     REJOIN = "rejoin as the same member: the group rebalances"
-    RESET = "the generation is over: what was owned is lost; rejoin as the same member"
-    FORGET = "the group does not know the member: what was owned is lost; join as a new one"
+    RESET = "the generation has ended: owned partitions are lost; rejoin as the same member"
+    FORGET = "the group does not know the member: owned partitions are lost; join as a new one"
     FAIL = "raise: a retry would fail, too"
 
 
@@ -153,7 +153,7 @@ def refusal(
     texts = {
         ErrorCode.FENCED_INSTANCE_ID: (
             f"another consumer has joined {group} with group.instance.id="
-            f"{settings.instance_id} and replaced this one: give each its own"
+            f"{settings.instance_id} and replaced this one: give each consumer its own"
         ),
         ErrorCode.UNRELEASED_INSTANCE_ID: (
             f"group.instance.id={settings.instance_id} is still held by another member of {group}"

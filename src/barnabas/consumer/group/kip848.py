@@ -211,7 +211,7 @@ class Kip848Member(GroupMember):
     async def _take_over(self, change: Change) -> None:
         if change.revoked:
             try:
-                await self._commit_before("before partitions were given up")
+                await self._commit_before("before partitions were revoked")
             except asyncio.CancelledError:
                 self._target_is_new = True  # the next poll takes the same step
                 raise

@@ -70,7 +70,7 @@ class Fetchers:
         assert self._finder is None, "stop first"
         self._leaderless = {feed.partition: feed for feed in feeds}
         self._lost_leader.set()
-        self._finder = _spawn(self._find_leaders())
+        self._finder = _spawn(self._find_leaders(), "leader finder")
 
     async def stop(self) -> None:
         """Stop fetching; when this returns no further chunk arrives."""
@@ -137,7 +137,9 @@ class Fetchers:
         fetcher = self._fetchers.get(fetcher_id)
         if fetcher is None:
             fetcher = self._fetchers[fetcher_id] = _Fetcher()
-            fetcher.task = _spawn(self._run(fetcher_id, fetcher))
+            fetcher.task = _spawn(
+                self._run(fetcher_id, fetcher), f"fetcher {number} of broker {leader}"
+            )
         fetcher.feeds[feed.partition] = feed
         fetcher.room.set()
 
@@ -193,13 +195,15 @@ class Fetchers:
             self._give_back(fetcher, partition)
 
 
-def _spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def _spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
     """Run a fetcher's task, and log if it crashes: its partitions are no longer read then."""
-    task = asyncio.get_running_loop().create_task(work)
+    task = asyncio.get_running_loop().create_task(work, name=name)
     task.add_done_callback(_report)
     return task
 
 
 def _report(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (failure := task.exception()) is not None:
-        logger.error("fetcher crashed; its partitions are no longer read", exc_info=failure)
+        logger.error(
+            "%s crashed, its partitions are no longer read", task.get_name(), exc_info=failure
+        )

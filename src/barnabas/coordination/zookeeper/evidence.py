@@ -53,7 +53,7 @@ async def outcome(
     """Return the results of a write that took effect after transaction `before`, or None."""
     results: list[Result] = []
     zxids: set[int] = set()
-    told = False
+    found = False
     for operation in operations:
         if isinstance(operation, Check):
             results.append(None)
@@ -61,11 +61,11 @@ async def outcome(
         witness = await _witness(reader, operation, before)
         if witness is None:
             return None
-        told = True
+        found = True
         results.append(witness.result)
         if witness.zxid is not None:
             zxids.add(witness.zxid)
-    return results if told and len(zxids) <= 1 else None
+    return results if found and len(zxids) <= 1 else None
 
 
 async def _witness(

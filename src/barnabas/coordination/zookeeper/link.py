@@ -131,15 +131,15 @@ class Link:
         self,
         settings: ZooKeeperSettings,
         loop: asyncio.AbstractEventLoop,
-        hear_state: Callable[[Link, LinkState, int], object],
-        hear_event: Callable[[Link, Event], object],
+        on_state: Callable[[Link, LinkState, int], object],
+        on_event: Callable[[Link, Event], object],
     ) -> None:
         """Prepare a link; nothing is opened before `start`."""
         self._settings = settings
         self._loop = loop
         self._context = contextvars.copy_context()
-        self._hear_state = hear_state
-        self._hear_event = hear_event
+        self._on_state = on_state
+        self._on_event = on_event
         first_s, longest_s = _RECONNECT_S
         self._handler = _LoopHandler(self._post, settings.tls, self._opened)
         self._client = KazooClient(
@@ -164,7 +164,7 @@ class Link:
         return int(self._client.last_zxid)
 
     def start(self) -> None:
-        """Begin to connect; `hear_state` is called on success."""
+        """Begin to connect; `on_state` is called on success."""
         self._client.start_async()
 
     async def stop(self) -> None:
@@ -205,9 +205,9 @@ class Link:
         connection = self._client._connection
         connect = connection._connect
 
-        def measured(*place: Any) -> tuple[float, float]:
+        def measured(*arguments: Any) -> tuple[float, float]:
             self._began_s = time.monotonic()
-            read_timeout_ms, connect_timeout_ms = connect(*place)
+            read_timeout_ms, connect_timeout_ms = connect(*arguments)
             self.timeout_ms = round(read_timeout_ms * 3 / 2)  # it waits for two thirds of it
             return read_timeout_ms, connect_timeout_ms
 
@@ -305,22 +305,22 @@ class Link:
         # An event of type NONE is about the session, which the listener reports as well.
         kind = _EVENTS.get(event.type)
         if kind is not None:
-            self._hear_event(self, Event(kind, self._below(event.path)))
+            self._on_event(self, Event(kind, self._below(event.path)))
 
     def _state_changed(self, state: str) -> None:
         """Handle kazoo's report, on its thread."""
         if state == KazooState.CONNECTED:
             self.connecting_s = self._began_s
             self._patience_s = _FIRST_PATIENCE_S
-            told = LinkState.CONNECTED
+            reported = LinkState.CONNECTED
         elif state == KazooState.SUSPENDED:
-            told = LinkState.SUSPENDED
+            reported = LinkState.SUSPENDED
         elif self._client.client_state == KeeperState.AUTH_FAILED:
-            told = LinkState.REFUSED
+            reported = LinkState.REFUSED
         else:
-            told = LinkState.EXPIRED
+            reported = LinkState.EXPIRED
         session = self._client.client_id
-        self._post(lambda: self._hear_state(self, told, session[0] if session else 0))
+        self._post(lambda: self._on_state(self, reported, session[0] if session else 0))
 
     def _post(self, act: Callable[[], object]) -> None:
         # Once the loop is closed, there is nobody left to notify.

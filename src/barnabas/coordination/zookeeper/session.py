@@ -115,7 +115,7 @@ class ZooKeeperSession:
         await self._ended()
         self._contact.clear()
         self._opened = self._loop.create_future()
-        self.link = Link(self._settings, self._loop, self._hear_state, self._hear_event)
+        self.link = Link(self._settings, self._loop, self._on_state, self._on_event)
         self.link.start()
         try:
             async with asyncio.timeout(self._settings.connection_timeout_ms / 1000):
@@ -209,7 +209,7 @@ class ZooKeeperSession:
 
     # What the link reports
 
-    def _hear_state(self, link: Link, state: LinkState, session_id: int) -> None:
+    def _on_state(self, link: Link, state: LinkState, session_id: int) -> None:
         if link is not self.link:
             return
         if state is LinkState.CONNECTED:
@@ -235,7 +235,7 @@ class ZooKeeperSession:
                 NoPermission("", f"ZooKeeper at {self._settings} rejected the credentials")
             )
 
-    def _hear_event(self, link: Link, event: Event) -> None:
+    def _on_event(self, link: Link, event: Event) -> None:
         if link is self.link:
             for watch in self._watches.take(event):
                 self._loop.call_soon(watch, event, context=self._context)
@@ -256,7 +256,7 @@ class ZooKeeperSession:
                 if failure is None or isinstance(failure, errors.NoNodeError):
                     missed = self._watches.missed(kind, path, mark)
                     if missed is not None:
-                        self._hear_event(link, missed)
+                        self._on_event(link, missed)
 
             if kind is Kind.NODE:
                 link.exists(path, True, arrived)

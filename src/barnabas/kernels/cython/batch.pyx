@@ -262,9 +262,8 @@ def scan_batch(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
 
 
 def scan_batches(buffer, Py_ssize_t position=0, Py_ssize_t end=-1):
-    """Return the header of every whole batch; a cut one at the end is left out.
-
-    So is what follows a batch from an entry of an older format (magic 0 or 1) on.
+    """Return the header of every whole batch; an incomplete one at the end is skipped. So is what
+    follows a batch from an entry of an older format (magic 0 or 1) on.
     """
     cdef Py_buffer view
     cdef list found = []
@@ -308,8 +307,8 @@ def inspect_batch(
 ):
     """Check a produced batch in one call: header, CRC and, if it is not compressed, every record.
 
-    Returns the header and what `validate_records` returns. Of a compressed batch the records
-    are not looked at: its max timestamp is the header's and its offset delta -1.
+    Returns the header and what `validate_records` returns. The records of a compressed batch are
+    not checked: its max timestamp is the header's and its offset delta -1.
     """
     cdef Py_buffer view
     cdef const uint8_t* p
@@ -350,10 +349,10 @@ def validate_records(
 ):
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
-    A record that cannot be read ends the walk; other faults are gathered, one for each record.
-    A wrong offset delta is named only where nothing else is wrong, because it can be mended.
-    Timestamp -1 (none) is always inside the bounds. `first` is the index of the first record,
-    where those before it were walked over already.
+    An unreadable record ends the walk; other faults are collected, one per record. A wrong offset
+    delta is reported only if nothing else is wrong, because it can be corrected. Timestamp -1
+    (none) is always inside the bounds. `first` is the index of the first record, where those before
+    it were walked over already.
     """
     cdef Py_buffer view
     cdef Walk walk
@@ -426,7 +425,7 @@ cdef uint32_t seal(uint8_t* p, int64_t size) noexcept:
 
 
 def assign_offsets(buffer, Py_ssize_t position, int64_t base_offset, int32_t leader_epoch):
-    """Write what the leader decides into a batch, in place; its CRC does not cover these."""
+    """Set the offsets and leader epoch of a batch in place; its CRC does not cover them."""
     cdef Py_buffer view
     cdef uint8_t* p
     PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)

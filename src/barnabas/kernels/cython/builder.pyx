@@ -1,7 +1,6 @@
-"""A batch that grows record by record: encoded as it comes, no object is kept for a record.
-
-The header's place is reserved from the start and written by `finish`, which ends the builder's life
-and hands over its buffer. An append that fails leaves the batch as it was.
+"""A batch that grows record by record: each is encoded immediately, and no object is kept for it.
+Space for the header is reserved from the start and written by `finish`, which closes the builder
+and returns its buffer. An append that fails does not change the batch.
 """
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
@@ -178,8 +177,8 @@ cdef class BatchBuilder:
     def append(self, int64_t timestamp, key, value, headers=(), int64_t offset_delta=-1):
         """Add a record and return its offset delta, or -1 if it no longer fits.
 
-        The first record is always taken, however large. `offset_delta` leaves a gap, as compaction
-        does.
+        The first record is always accepted, however large. `offset_delta` leaves a gap, as
+        compaction does.
         """
         return self.put_objects(timestamp, key, value, headers, offset_delta)
 
@@ -249,7 +248,7 @@ cdef class BatchBuilder:
     ):
         """Return the finished batch; the builder is empty and closed afterwards.
 
-        With `codec` the records are replaced by what `compress` makes of them. A
+        With `codec` the records are compressed by `compress`. A
         `last_offset_delta` above the last record's is for compaction, which keeps a batch's range
         of offsets.
         """

@@ -126,11 +126,11 @@ cdef extern from *:
         return (uint64_t)((unsigned __int128)half * slot_count >> 64);
     }
 
-    #define barnabas_prefetch(place) __builtin_prefetch(place, 1)
+    #define barnabas_prefetch(slot) __builtin_prefetch(slot, 1)
     """
     void barnabas_md5(const uint8_t* data, size_t size, uint8_t* digest) nogil
     uint64_t barnabas_home(const uint8_t* digest, uint64_t slot_count) nogil
-    void barnabas_prefetch(const uint8_t* place) nogil
+    void barnabas_prefetch(const uint8_t* slot) nogil
 
 cdef enum:
     SLOT = 24
@@ -184,21 +184,21 @@ cdef inline uint8_t* end_search(
     uint8_t* slots, uint64_t slot_count, const Search* search
 ) noexcept nogil:
     """Return the key's slot, or the free one where it belongs."""
-    cdef uint8_t* place = search.home
+    cdef uint8_t* slot = search.home
     cdef uint8_t* end = slots + slot_count * SLOT
     cdef int64_t value
     while True:
-        memcpy(&value, place + 16, 8)
-        if value == 0 or memcmp(place, search.digest, 16) == 0:
-            return place
-        place += SLOT
-        if place == end:
-            place = slots
+        memcpy(&value, slot + 16, 8)
+        if value == 0 or memcmp(slot, search.digest, 16) == 0:
+            return slot
+        slot += SLOT
+        if slot == end:
+            slot = slots
 
 
-cdef inline int64_t offset_in(const uint8_t* place) noexcept nogil:
+cdef inline int64_t offset_in(const uint8_t* slot) noexcept nogil:
     cdef int64_t value
-    memcpy(&value, place + 16, 8)
+    memcpy(&value, slot + 16, 8)
     return value - 1
 
 
@@ -218,7 +218,7 @@ cdef int64_t map_run(
     cdef Layout layout
     cdef Search searches[2]
     cdef int64_t offsets[2]
-    cdef uint8_t* place
+    cdef uint8_t* slot
     cdef int64_t index, begun = 0, ended = 0, value
     cdef const uint8_t* walk = p
     cdef int fault
@@ -251,14 +251,14 @@ cdef int64_t map_run(
                 continue
         if ended == begun:
             break
-        place = end_search(slots, slot_count, &searches[ended & 1])
-        if offset_in(place) < 0:
+        slot = end_search(slots, slot_count, &searches[ended & 1])
+        if offset_in(slot) < 0:
             if added[0] >= room:
                 return offsets[ended & 1]
             added[0] += 1
-            memcpy(place, searches[ended & 1].digest, 16)
+            memcpy(slot, searches[ended & 1].digest, 16)
         value = offsets[ended & 1] + 1
-        memcpy(place + 16, &value, 8)
+        memcpy(slot + 16, &value, 8)
         ended += 1
     return -1
 
@@ -483,20 +483,20 @@ cdef object describe(Trouble* trouble):
 
 def find_offset(slots, key, /):
     """Return the offset that the map has for a key, -1 without one."""
-    cdef Py_buffer place, view
+    cdef Py_buffer slot, view
     cdef Search search
     cdef uint8_t* start
     cdef int64_t offset = -1
-    PyObject_GetBuffer(slots, &place, PyBUF_SIMPLE)
+    PyObject_GetBuffer(slots, &slot, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
-        if place.len >= SLOT:
-            start = <uint8_t*>place.buf
-            begin_search(start, place.len // SLOT, <uint8_t*>view.buf, view.len, &search)
-            offset = offset_in(end_search(start, place.len // SLOT, &search))
+        if slot.len >= SLOT:
+            start = <uint8_t*>slot.buf
+            begin_search(start, slot.len // SLOT, <uint8_t*>view.buf, view.len, &search)
+            offset = offset_in(end_search(start, slot.len // SLOT, &search))
         PyBuffer_Release(&view)
     finally:
-        PyBuffer_Release(&place)
+        PyBuffer_Release(&slot)
     return offset
 
 
@@ -512,14 +512,14 @@ def map_records(
 ):
     """Enter the offsets of uncompressed records from `start_offset` on.
 
-    Returns how many keys are new, and the offset of the first record that found no room (-1: all
-    did). Records without a key take no room.
+    Returns how many keys are new, and the offset of the first record that did not fit (-1: all
+    did). Records without a key need no room.
     """
-    cdef Py_buffer place, view
+    cdef Py_buffer slot, view
     cdef Trouble trouble
     cdef int64_t added = 0, full_at = -1
     trouble.kind = DONE
-    PyObject_GetBuffer(slots, &place, PyBUF_WRITABLE)
+    PyObject_GetBuffer(slots, &slot, PyBUF_WRITABLE)
     try:
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
         try:
@@ -527,7 +527,7 @@ def map_records(
                 raise wrong_range(start, end, view.len)
             with nogil:
                 full_at = map_run(
-                    <uint8_t*>place.buf, place.len // SLOT, room,
+                    <uint8_t*>slot.buf, slot.len // SLOT, room,
                     <const uint8_t*>view.buf + start, <const uint8_t*>view.buf + end,
                     count, base_offset, start_offset, &added, &trouble,
                 )
@@ -536,7 +536,7 @@ def map_records(
         finally:
             PyBuffer_Release(&view)
     finally:
-        PyBuffer_Release(&place)
+        PyBuffer_Release(&slot)
     return added, full_at
 
 
@@ -545,16 +545,16 @@ def map_batches(
 ):
     """Enter the records of plain batches, whose CRC is checked, until something else comes.
 
-    Returns the position of the first batch that was not done (special, cut, or without room for a
-    record), how many keys are new, and the offset that found no room (-1: all did).
+    Returns the position of the first batch that was not done (special, incomplete, or with a record
+    that does not fit), how many keys are new, and the offset that did not fit (-1: all did).
     """
-    cdef Py_buffer place, view
+    cdef Py_buffer slot, view
     cdef Trouble trouble
     cdef int64_t added = 0, full_at = -1, size, base_offset, delta
     cdef const uint8_t* p
     cdef const uint8_t* stop
     trouble.kind = DONE
-    PyObject_GetBuffer(slots, &place, PyBUF_WRITABLE)
+    PyObject_GetBuffer(slots, &slot, PyBUF_WRITABLE)
     try:
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
         try:
@@ -571,7 +571,7 @@ def map_batches(
                     delta = <int32_t>load32(p + LAST_OFFSET_DELTA_AT)
                     if base_offset + delta >= start_offset:
                         full_at = map_run(
-                            <uint8_t*>place.buf, place.len // SLOT, room, p + HEADER_SIZE, p + size,
+                            <uint8_t*>slot.buf, slot.len // SLOT, room, p + HEADER_SIZE, p + size,
                             <int32_t>load32(p + COUNT_AT), base_offset, start_offset,
                             &added, &trouble,
                         )
@@ -584,7 +584,7 @@ def map_batches(
         finally:
             PyBuffer_Release(&view)
     finally:
-        PyBuffer_Release(&place)
+        PyBuffer_Release(&slot)
     return position, added, full_at
 
 
@@ -599,20 +599,21 @@ def filter_records(
     bint drop_tombstones=False,
     int64_t shift=0,
 ):
-    """Leave out the records that newer ones replace, those without a key and, if told, tombstones.
+    """Leave out the records that newer ones replace, those without a key and, on request,
+    tombstones.
 
-    Records from `map_end` on all stay. `shift` is added to the timestamp deltas. Returns the bytes
-    that stay (None: all, as they are), their number, whether tombstones are among them, and their
-    greatest timestamp delta.
+    Records from `map_end` on are all kept. `shift` is added to the timestamp deltas. Returns the
+    bytes that are kept (None: all, unchanged), their number, whether tombstones are among them, and
+    their greatest timestamp delta.
     """
-    cdef Py_buffer place, view
+    cdef Py_buffer slot, view
     cdef Trouble trouble
     cdef Kept kept
     cdef uint8_t* out
     cdef uint8_t* stop
     cdef bytearray result
     trouble.kind = DONE
-    PyObject_GetBuffer(slots, &place, PyBUF_SIMPLE)
+    PyObject_GetBuffer(slots, &slot, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
         try:
@@ -623,7 +624,7 @@ def filter_records(
             out = <uint8_t*>PyByteArray_AS_STRING(result)
             with nogil:
                 stop = filter_run(
-                    <uint8_t*>place.buf, place.len // SLOT,
+                    <uint8_t*>slot.buf, slot.len // SLOT,
                     <const uint8_t*>view.buf + start, <const uint8_t*>view.buf + end,
                     count, base_offset, map_end, drop_tombstones, shift, out, &kept, &trouble,
                 )
@@ -632,7 +633,7 @@ def filter_records(
         finally:
             PyBuffer_Release(&view)
     finally:
-        PyBuffer_Release(&place)
+        PyBuffer_Release(&slot)
     if kept.count == count and shift == 0:
         return None, kept.count, kept.tombstones != 0, kept.delta_max
     PyByteArray_Resize(result, stop - out)
@@ -651,14 +652,14 @@ def filter_batches(
     int64_t horizon_ms,
     retained,
 ):
-    """Pass plain batches, whose CRC is checked, through the map into `out`, until something else
-    comes or `out` could overflow.
+    """Filter plain batches, whose CRC is checked, by the map into `out`, until something else comes
+    or `out` could overflow.
 
-    Tombstones that stay get `horizon_ms` as their delete horizon, unless they have one; when that
-    has passed (`now_ms`), they go. A batch without records stays if its last offset is in
-    `retained` (int64, ascending). Returns both positions, and whether anything was changed.
+    Tombstones that are kept get `horizon_ms` as their delete horizon, unless they have one; when
+    that has passed (`now_ms`), they are removed. A batch without records stays if its last offset
+    is in `retained` (int64, ascending). Returns both positions, and whether anything was changed.
     """
-    cdef Py_buffer place, view, target, offsets
+    cdef Py_buffer slot, view, target, offsets
     cdef Trouble trouble
     cdef int64_t size, count
     cdef bint changed = False
@@ -667,7 +668,7 @@ def filter_batches(
     cdef uint8_t* q
     cdef uint8_t* room
     trouble.kind = DONE
-    PyObject_GetBuffer(slots, &place, PyBUF_SIMPLE)
+    PyObject_GetBuffer(slots, &slot, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
         try:
@@ -694,7 +695,7 @@ def filter_batches(
                             if not is_sound(p, size, &trouble):
                                 break
                             q += filter_one(
-                                <uint8_t*>place.buf, place.len // SLOT, p, size, q, map_end,
+                                <uint8_t*>slot.buf, slot.len // SLOT, p, size, q, map_end,
                                 now_ms, horizon_ms, <const uint8_t*>offsets.buf,
                                 offsets.len // 8, &changed, &trouble,
                             )
@@ -712,7 +713,7 @@ def filter_batches(
         finally:
             PyBuffer_Release(&view)
     finally:
-        PyBuffer_Release(&place)
+        PyBuffer_Release(&slot)
     return position, out_position, changed != 0
 
 

@@ -46,31 +46,31 @@ cdef extern from *:
     static void barnabas_make_shift(uint32_t table[4][256], uint32_t size)
     {
         uint32_t power = 0x80000000u, square = 0x40000000u, bits = 8 * size, byte;
-        int place;
+        int row;
         for (; bits; bits >>= 1) {
             if (bits & 1)
                 power = barnabas_multiply(power, square);
             square = barnabas_multiply(square, square);
         }
-        for (place = 0; place < 4; place++)
+        for (row = 0; row < 4; row++)
             for (byte = 0; byte < 256; byte++)
-                table[place][byte] = barnabas_multiply(power, byte << 8 * place);
+                table[row][byte] = barnabas_multiply(power, byte << 8 * row);
     }
 
     static void barnabas_prepare(void)
     {
         uint32_t byte, crc;
-        int place;
+        int row;
         for (byte = 0; byte < 256; byte++) {
             crc = byte;
-            for (place = 0; place < 8; place++)
+            for (row = 0; row < 8; row++)
                 crc = crc & 1 ? (crc >> 1) ^ BARNABAS_POLYNOMIAL : crc >> 1;
             barnabas_tables[0][byte] = crc;
         }
-        for (place = 1; place < 8; place++)
+        for (row = 1; row < 8; row++)
             for (byte = 0; byte < 256; byte++) {
-                crc = barnabas_tables[place - 1][byte];
-                barnabas_tables[place][byte] = (crc >> 8) ^ barnabas_tables[0][crc & 255];
+                crc = barnabas_tables[row - 1][byte];
+                barnabas_tables[row][byte] = (crc >> 8) ^ barnabas_tables[0][crc & 255];
             }
         barnabas_make_shift(barnabas_long, BARNABAS_LONG);
         barnabas_make_shift(barnabas_short, BARNABAS_SHORT);

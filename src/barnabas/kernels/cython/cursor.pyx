@@ -96,7 +96,8 @@ cdef tuple make_headers(Layout* layout, int32_t* size):
 
 
 cdef class RecordCursor:
-    """What is left of a partition's part of a Fetch answer; `take` gives its records in lists."""
+    """The unread rest of a partition's part of a Fetch response; `take` returns its records in
+    lists."""
 
     cdef readonly str topic
     cdef readonly int32_t partition
@@ -116,7 +117,7 @@ cdef class RecordCursor:
     cdef bint whole_value
     cdef list aborted  # (first offset, producer id), the last one first
     cdef set aborting
-    cdef dict unpacked  # what `prepare` has decompressed, by the place of its batch
+    cdef dict unpacked  # what `prepare` has decompressed, by the position of its batch
 
     # The batch that is open: all of it, or the chunk up to `stop` of a large one.
     cdef object chunks
@@ -199,16 +200,16 @@ cdef class RecordCursor:
 
     @property
     def unpacking(self):
-        """Whether it is inside a large batch, of which one chunk is held at a time."""
+        """Whether it is inside a large batch, of which one chunk is in memory at a time."""
         return self.chunks is not None
 
     @property
     def bytes_left(self):
-        """How many fetched bytes are not yet looked at."""
+        """How many fetched bytes are not read yet."""
         return self.last_byte - self.next_batch if self.held else 0
 
     def survey(self):
-        """Return where reading on begins after all whole batches: the offset, the epoch before."""
+        """Return where the next fetch begins, after all whole batches: offset, and epoch before."""
         cdef const uint8_t* p = self.next_batch
         cdef int64_t size, last_offset, position = self.position
         cdef int32_t epoch = -1
@@ -223,7 +224,7 @@ cdef class RecordCursor:
         return position, epoch
 
     def prepare(self, int64_t size_max):
-        """Decompress batches in advance, until they come to `size_max` bytes."""
+        """Decompress batches in advance, up to `size_max` bytes."""
         cdef const uint8_t* p = self.next_batch
         cdef int64_t size, total = 0
         cdef int32_t count
@@ -238,7 +239,7 @@ cdef class RecordCursor:
                 if self.check_crcs:
                     computed = checksum(p + ATTRIBUTES_AT, size - ATTRIBUTES_AT, 0)
                     if computed != load32(p + CRC_AT):
-                        return  # reading the batch tells of it
+                        return  # reading the batch raises it
                 packed = self.slice(p + HEADER_SIZE, p + size)
                 count = <int32_t>load32(p + COUNT_AT)
                 records = self.unpack(attributes & CODEC_MASK, packed, count)
@@ -253,7 +254,7 @@ cdef class RecordCursor:
         return memoryview(self.source)[start - zero:stop - zero]
 
     cdef bint open_batch(self) except -1:
-        """Go to the next batch with records for the user; return False if there is none."""
+        """Open the next batch with records for the user; return False if there is none."""
         cdef const uint8_t* p
         cdef int64_t size, last_offset
         cdef int32_t last_offset_delta, count
@@ -339,9 +340,9 @@ cdef class RecordCursor:
     cdef int enter(
         self, const uint8_t* p, int64_t size, int16_t attributes, int32_t count, int64_t last_offset
     ) except -1:
-        cdef Py_ssize_t place = p - <const uint8_t*>self.view.buf
+        cdef Py_ssize_t begin = p - <const uint8_t*>self.view.buf
         if attributes & CODEC_MASK:
-            records = self.unpacked.pop(place, None)
+            records = self.unpacked.pop(begin, None)
             if records is None:
                 records = self.unpack(
                     attributes & CODEC_MASK, self.slice(p + HEADER_SIZE, p + size), count
@@ -377,7 +378,7 @@ cdef class RecordCursor:
         return 0
 
     cdef int go_on(self) except -1:
-        """Take the next chunk of a large batch; a failure stays, for the next call."""
+        """Read the next chunk of a large batch; a failure is kept for the next call."""
         if self.failure is not None:
             raise untraced(self.failure)
         try:
@@ -459,7 +460,8 @@ cdef class RecordCursor:
         return 0
 
     def take(self, int64_t count, /):
-        """Return the next records, at most `count`; what is wrong is told when nothing else is."""
+        """Return the next records, at most `count`; an error is raised when no record is left
+        before it."""
         cdef list records = []
         cdef Layout layout
         cdef ConsumerRecord record

@@ -1,4 +1,4 @@
-"""murmur2 as Kafka's partitioners use it: a key lands on the same partition everywhere."""
+"""murmur2 as Kafka's partitioners use it: a key has the same partition in every client."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, uint8_t, uint32_t

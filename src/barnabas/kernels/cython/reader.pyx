@@ -1,4 +1,4 @@
-"""Records of one batch, decoded only as they are asked for."""
+"""Records of one batch, decoded on demand."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -133,7 +133,7 @@ cdef class RecordReader:
 
     @property
     def remaining(self):
-        """How many records are still to come."""
+        """How many records are left."""
         return self.count - self.index
 
     cdef Record read(self):

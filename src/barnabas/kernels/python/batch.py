@@ -64,9 +64,8 @@ def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
 
 
 def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[BatchHeader]:
-    """Return the header of every whole batch; a cut one at the end is left out.
-
-    So is what follows a batch from an entry of an older format (magic 0 or 1) on.
+    """Return the header of every whole batch; an incomplete one at the end is skipped. So is what
+    follows a batch from an entry of an older format (magic 0 or 1) on.
     """
     end = _end(buffer, position, end)
     found: list[BatchHeader] = []
@@ -107,8 +106,8 @@ def inspect_batch(
 ) -> tuple[BatchHeader, int, int, Faults]:
     """Check a produced batch in one call: header, CRC and, if it is not compressed, every record.
 
-    Returns the header and what `validate_records` returns. Of a compressed batch the
-    records are not looked at: its max timestamp is the header's and its offset delta -1.
+    Returns the header and what `validate_records` returns. The records of a compressed batch are
+    not checked: its max timestamp is the header's and its offset delta -1.
     """
     header = check_batch(buffer, position, end)
     if header.attributes & CODEC_MASK:
@@ -139,10 +138,10 @@ def validate_records(
 ) -> tuple[int, int, Faults]:
     """Walk over uncompressed records and return (max timestamp, its first offset delta, faults).
 
-    A record that cannot be read ends the walk; other faults are gathered, one for each record.
-    A wrong offset delta is named only where nothing else is wrong, because it can be mended.
-    Timestamp -1 (none) is always inside the bounds. `first` is the index of the first record,
-    where those before it were walked over already.
+    An unreadable record ends the walk; other faults are collected, one per record. A wrong offset
+    delta is reported only if nothing else is wrong, because it can be corrected. Timestamp -1
+    (none) is always inside the bounds. `first` is the index of the first record, where those before
+    it were walked over already.
     """
     end = _end(buffer, start, end)
     faults: list[tuple[int, Fault]] = []
@@ -195,7 +194,7 @@ def split_records(buffer: Buffer, start: int, end: int, count: int) -> tuple[int
 def assign_offsets(
     buffer: MutableBuffer, position: int, base_offset: int, leader_epoch: int
 ) -> None:
-    """Write what the leader decides into a batch, in place; its CRC does not cover these."""
+    """Set the offsets and leader epoch of a batch in place; its CRC does not cover them."""
     _whole(buffer, position)
     struct.pack_into(">q", buffer, position + BASE_OFFSET_AT, base_offset)
     struct.pack_into(">i", buffer, position + LEADER_EPOCH_AT, leader_epoch)

@@ -1,7 +1,6 @@
-"""A batch that grows record by record: encoded as it comes, no object is kept for a record.
-
-The header's place is reserved from the start and written by `finish`, which ends the builder's
-life and hands over its buffer. An append that fails leaves the batch as it was.
+"""A batch that grows record by record: each is encoded immediately, and no object is kept for it.
+Space for the header is reserved from the start and written by `finish`, which closes the builder
+and returns its buffer. An append that fails does not change the batch.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ class BatchBuilder:
     ) -> int:
         """Add a record and return its offset delta, or -1 if it no longer fits.
 
-        The first record is always taken, however large. `offset_delta` leaves a gap, as compaction
-        does.
+        The first record is always accepted, however large. `offset_delta` leaves a gap, as
+        compaction does.
         """
         buffer = self._buffer
         if buffer is None:
@@ -139,7 +138,7 @@ class BatchBuilder:
     ) -> bytearray:
         """Return the finished batch; the builder is empty and closed afterwards.
 
-        With `codec` the records are replaced by what `compress` makes of them. A
+        With `codec` the records are compressed by `compress`. A
         `last_offset_delta` above the last record's is for compaction, which keeps a batch's range
         of offsets.
         """
@@ -182,7 +181,7 @@ def encode_record(
     value: Buffer | None,
     headers: Sequence[tuple[str, Buffer | None]],
 ) -> bytes:
-    """Return a record as it stands in a batch."""
+    """Return a record as encoded in a batch."""
     body = bytearray(b"\0")
     body += _timestamp_delta(timestamp, base_timestamp)
     body += encode_varint(offset_delta)

@@ -9,7 +9,7 @@ from barnabas.kernels.python.consumer_record import ConsumerRecord
 
 
 class ColumnStore:
-    """Columns that grow, batch after batch; `finish` gives them out and begins new ones."""
+    """Columns that grow batch by batch; `finish` returns them and starts new ones."""
 
     def __init__(self) -> None:
         self._records: list[ConsumerRecord] = []

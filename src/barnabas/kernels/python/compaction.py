@@ -67,8 +67,8 @@ def map_records(
 ) -> tuple[int, int]:
     """Enter the offsets of uncompressed records from `start_offset` on.
 
-    Returns how many keys are new, and the offset of the first record that found no room (-1: all
-    did). Records without a key take no room.
+    Returns how many keys are new, and the offset of the first record that did not fit (-1: all
+    did). Records without a key need no room.
     """
     added = 0
     for layout in _layouts(buffer, start, end, count):
@@ -92,8 +92,8 @@ def map_batches(
 ) -> tuple[int, int, int]:
     """Enter the records of plain batches, whose CRC is checked, until something else comes.
 
-    Returns the position of the first batch that was not done (special, cut, or without room for a
-    record), how many keys are new, and the offset that found no room (-1: all did).
+    Returns the position of the first batch that was not done (special, incomplete, or with a record
+    that does not fit), how many keys are new, and the offset that did not fit (-1: all did).
     """
     total = 0
     while (header := _plain(buffer, position, end)) is not None:
@@ -128,11 +128,12 @@ def filter_records(
     drop_tombstones: bool = False,
     shift: int = 0,
 ) -> tuple[bytearray | None, int, bool, int]:
-    """Leave out the records that newer ones replace, those without a key and, if told, tombstones.
+    """Leave out the records that newer ones replace, those without a key and, on request,
+    tombstones.
 
-    Records from `map_end` on all stay. `shift` is added to the timestamp deltas. Returns the bytes
-    that stay (None: all, as they are), their number, whether tombstones are among them, and their
-    greatest timestamp delta.
+    Records from `map_end` on are all kept. `shift` is added to the timestamp deltas. Returns the
+    bytes that are kept (None: all, unchanged), their number, whether tombstones are among them, and
+    their greatest timestamp delta.
     """
     kept = bytearray()
     kept_count, tombstones, delta_max = 0, False, -(1 << 63)
@@ -171,12 +172,12 @@ def filter_batches(
     horizon_ms: int,
     retained: Buffer,
 ) -> tuple[int, int, bool]:
-    """Pass plain batches, whose CRC is checked, through the map into `out`, until something else
-    comes or `out` could overflow.
+    """Filter plain batches, whose CRC is checked, by the map into `out`, until something else comes
+    or `out` could overflow.
 
-    Tombstones that stay get `horizon_ms` as their delete horizon, unless they have one; when that
-    has passed (`now_ms`), they go. A batch without records stays if its last offset is in
-    `retained` (int64, ascending). Returns both positions, and whether anything was changed.
+    Tombstones that are kept get `horizon_ms` as their delete horizon, unless they have one; when
+    that has passed (`now_ms`), they are removed. A batch without records stays if its last offset
+    is in `retained` (int64, ascending). Returns both positions, and whether anything was changed.
     """
     last_offsets = memoryview(retained).cast("B").cast("q")
     changed = False
@@ -232,20 +233,20 @@ def _filter_batch(
     now_ms: int,
     horizon_ms: int,
 ) -> Buffer | None:
-    """Return what stays of a plain batch: None for all of it, nothing for nothing."""
+    """Return what is kept of a plain batch: None for all of it, empty for nothing."""
     attributes, base_timestamp, count = header.attributes, header.base_timestamp, header.count
     has_horizon = attributes & DELETE_HORIZON_BIT != 0
-    place = (position + HEADER_SIZE, position + header.size, count, header.base_offset, map_end)
+    span = (position + HEADER_SIZE, position + header.size, count, header.base_offset, map_end)
     drop = has_horizon and now_ms >= base_timestamp
-    kept, kept_count, tombstones, delta_max = filter_records(slots, buffer, *place, drop)
+    kept, kept_count, tombstones, delta_max = filter_records(slots, buffer, *span, drop)
     # A batch that reaches beyond the map is looked at again: its tombstones must wait for that.
     if tombstones and not has_horizon and header.last_offset < map_end:
         shift = wrap64(base_timestamp - horizon_ms)
         attributes |= DELETE_HORIZON_BIT
         base_timestamp = horizon_ms
-        kept, _, _, delta_max = filter_records(slots, buffer, *place, drop, shift)
+        kept, _, _, delta_max = filter_records(slots, buffer, *span, drop, shift)
         if kept is None:  # the horizon is the base timestamp already
-            kept = bytearray(buffer[place[0] : place[1]])
+            kept = bytearray(buffer[span[0] : span[1]])
     if kept is None:
         # A batch that was emptied before stays only if it is still asked for.
         return None if count else b""

@@ -80,7 +80,7 @@ class ConsumerRecord:
 
     @property
     def headers(self) -> list[tuple[str, bytes | None]]:
-        """Names and values; a list of its own each time."""
+        """Names and values; a new list each time."""
         return list(self._pairs)
 
     def _astuple(self) -> tuple[Any, ...]:

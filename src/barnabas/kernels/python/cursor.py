@@ -2,9 +2,9 @@
 
 A batch is opened when its first record is: its CRC is checked, it is decompressed, and whole
 batches that the user must not see are skipped (below the wanted offset, transaction markers,
-aborted transactions). The position moves past whatever is left out, and past the end of a batch
-whose last records compaction took. A record that cannot be read stops the reader before it, for
-good: so does the last record of a batch that has more bytes than its records need.
+aborted transactions). The position moves past what is skipped, and past the end of a batch whose
+last records were compacted away. An unreadable record stops the reader before it permanently; so
+does the last record of a batch with bytes left over.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ from barnabas.kernels.python.reader import read_headers
 
 
 class RecordCursor:
-    """What is left of a partition's part of a Fetch answer; `take` gives its records in lists.
+    """The unread rest of a partition's part of a Fetch response; `take` returns its records in
+    lists.
 
     `position` is the offset after what was taken, `leader_epoch` the epoch of the batch before it.
     `progressed` says whether there was at least one whole batch. `aborted` lists (first offset,
     producer id) of aborted transactions for readers of committed records. `unpack(codec, bytes,
-    count)` decompresses so many records: to a buffer, or to an iterator of buffers with whole
-    records and their number, of which one is held at a time. A deserializer is a function of bytes,
-    or an object whose `deserialize` gets topic, headers and bytes. The buffer must stay unchanged.
+    count)` decompresses this many records: to a buffer, or to an iterator of buffers with whole
+    records and their number, one in memory at a time. A deserializer is a function of bytes, or an
+    object whose `deserialize` gets topic, headers and bytes. The buffer must stay unchanged.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class RecordCursor:
         self._records = memoryview(b"")
         self._chunks: Iterator[tuple[Buffer, int]] | None = None
         self._failure: Exception | None = None
-        self._place = 0
+        self._at = 0
         self._index = 0
         self._stop = 0  # the index after the records that are there
 
@@ -93,48 +94,48 @@ class RecordCursor:
 
     @property
     def unpacking(self) -> bool:
-        """Whether it is inside a large batch, of which one chunk is held at a time."""
+        """Whether it is inside a large batch, of which one chunk is in memory at a time."""
         return self._chunks is not None
 
     @property
     def bytes_left(self) -> int:
-        """How many fetched bytes are not yet looked at."""
+        """How many fetched bytes are not read yet."""
         left = len(self._buffer) - self._next
         return left if left >= HEADER_SIZE else 0
 
     def survey(self) -> tuple[int, int]:
-        """Return where reading on begins after all whole batches: the offset, the epoch before."""
-        place, position, epoch = self._next, self.position, -1
-        while len(self._buffer) - place >= HEADER_SIZE and self._buffer[place + MAGIC_AT] == 2:
-            size = size_at(self._buffer, place)
-            if not HEADER_SIZE <= size <= len(self._buffer) - place:
+        """Return where the next fetch begins, after all whole batches: offset, and epoch before."""
+        begin, position, epoch = self._next, self.position, -1
+        while len(self._buffer) - begin >= HEADER_SIZE and self._buffer[begin + MAGIC_AT] == 2:
+            size = size_at(self._buffer, begin)
+            if not HEADER_SIZE <= size <= len(self._buffer) - begin:
                 break
-            header = scan_batch(self._buffer, place)
+            header = scan_batch(self._buffer, begin)
             position = max(position, header.next_offset)
             epoch = header.leader_epoch
-            place += size
+            begin += size
         return position, epoch
 
     def prepare(self, size_max: int) -> None:
-        """Decompress batches in advance, until they come to `size_max` bytes."""
-        place, total = self._next, 0
-        while total < size_max and len(self._buffer) - place >= HEADER_SIZE:
-            if self._buffer[place + MAGIC_AT] != 2:
+        """Decompress batches in advance, up to `size_max` bytes."""
+        begin, total = self._next, 0
+        while total < size_max and len(self._buffer) - begin >= HEADER_SIZE:
+            if self._buffer[begin + MAGIC_AT] != 2:
                 return
-            header = scan_batch(self._buffer, place)
+            header = scan_batch(self._buffer, begin)
             size, attributes = header.size, header.attributes
-            if size > len(self._buffer) - place:
+            if size > len(self._buffer) - begin:
                 return
             if attributes & CODEC_MASK and not attributes & CONTROL_BIT:
-                if self._check_crcs and self._crc(place, size) != header.crc:
+                if self._check_crcs and self._crc(begin, size) != header.crc:
                     return  # reading the batch raises it
-                packed = self._buffer[place + HEADER_SIZE : place + size]
+                packed = self._buffer[begin + HEADER_SIZE : begin + size]
                 records = self._unpack(attributes & CODEC_MASK, packed, header.count)
-                self._unpacked[place] = records
+                self._unpacked[begin] = records
                 if not _is_buffer(records):
                     return  # it is large, and unpacked as it is read
                 total += len(records)  # type: ignore[arg-type]
-            place += size
+            begin += size
 
     def take(self, count: int, /) -> list[ConsumerRecord]:
         """Return the next records, at most `count`; an error is raised after those before it."""
@@ -164,37 +165,37 @@ class RecordCursor:
         return len(records)
 
     def _open(self) -> bool:
-        """Go to the next batch with records for the user; return False if there is none."""
+        """Open the next batch with records for the user; return False if there is none."""
         while len(self._buffer) - self._next >= HEADER_SIZE:
-            place = self._next
-            if self.progressed and self._buffer[place + MAGIC_AT] < 2:
+            begin = self._next
+            if self.progressed and self._buffer[begin + MAGIC_AT] < 2:
                 # An older format: the next fetch begins with it, and it is converted on arrival.
                 self._next = len(self._buffer)
                 break
-            header = scan_batch(self._buffer, place)
+            header = scan_batch(self._buffer, begin)
             size, count = header.size, header.count
-            if size > len(self._buffer) - place:
+            if size > len(self._buffer) - begin:
                 self._next = len(self._buffer)
                 break
             last_offset = header.last_offset
             if last_offset >= self.position:
-                if self._check_crcs and self._crc(place, size) != header.crc:
-                    raise wrong_crc(header.crc, self._crc(place, size))
+                if self._check_crcs and self._crc(begin, size) != header.crc:
+                    raise wrong_crc(header.crc, self._crc(begin, size))
                 if not 0 <= count <= header.last_offset_delta + 1:
                     raise wrong_counts(count, header.last_offset_delta)
-                if self._is_visible(header, place) and count:
-                    self._enter(header, place)
+                if self._is_visible(header, begin) and count:
+                    self._enter(header, begin)
                     return True
                 self.position = last_offset + 1
                 self.leader_epoch = header.leader_epoch
-            self._next = place + size
+            self._next = begin + size
             self.progressed = True
         return False
 
-    def _crc(self, place: int, size: int) -> int:
-        return crc32c(self._buffer[place + ATTRIBUTES_AT : place + size])
+    def _crc(self, begin: int, size: int) -> int:
+        return crc32c(self._buffer[begin + ATTRIBUTES_AT : begin + size])
 
-    def _is_visible(self, header: BatchHeader, place: int) -> bool:
+    def _is_visible(self, header: BatchHeader, begin: int) -> bool:
         """Follow the transactions up to this batch; return whether the user may see it."""
         attributes, producer_id = header.attributes, header.producer_id
         if not attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
@@ -206,7 +207,7 @@ class RecordCursor:
         # Compaction may have emptied a marker's batch: then nothing of the transaction is left.
         if header.count:
             try:
-                marker = read_layout(self._buffer, place + HEADER_SIZE, place + header.size)
+                marker = read_layout(self._buffer, begin + HEADER_SIZE, begin + header.size)
             except RecordFault as failure:
                 raise corrupt_record(0, failure.fault) from None
             if marker.key_length < 4:
@@ -215,19 +216,19 @@ class RecordCursor:
                 self._aborting.discard(producer_id)
         return False
 
-    def _enter(self, header: BatchHeader, place: int) -> None:
-        packed = self._buffer[place + HEADER_SIZE : place + header.size]
+    def _enter(self, header: BatchHeader, begin: int) -> None:
+        packed = self._buffer[begin + HEADER_SIZE : begin + header.size]
         if header.attributes & CODEC_MASK:
-            records = self._unpacked.pop(place, None)
+            records = self._unpacked.pop(begin, None)
             if records is None:
                 records = self._unpack(header.attributes & CODEC_MASK, packed, header.count)
             if _is_buffer(records):
                 packed = memoryview(records)
             else:
                 self._chunks, packed = records, memoryview(b"")
-        self._batch, self._records, self._place, self._index = header, packed, 0, 0
+        self._batch, self._records, self._at, self._index = header, packed, 0, 0
         self._stop = header.count if self._chunks is None else 0
-        self._next = place + header.size
+        self._next = begin + header.size
         self.progressed = True
 
     def _read(self) -> ConsumerRecord | None:
@@ -237,7 +238,7 @@ class RecordCursor:
         if self._index == self._stop:
             self._go_on()
         try:
-            layout = read_layout(self._records, self._place, len(self._records))
+            layout = read_layout(self._records, self._at, len(self._records))
         except RecordFault as failure:
             raise corrupt_record(self._index, failure.fault) from None
         if self._index + 1 == self._stop and layout.end != len(self._records):
@@ -247,7 +248,7 @@ class RecordCursor:
             record = self._make(header, layout)
             self.position = record.offset + 1
             self.leader_epoch = header.leader_epoch
-        self._place = layout.end
+        self._at = layout.end
         self._index += 1
         if self._index == header.count:
             self._batch = self._chunks = None
@@ -256,7 +257,7 @@ class RecordCursor:
         return record
 
     def _go_on(self) -> None:
-        """Take the next chunk of a large batch; a failure stays, for the next call."""
+        """Read the next chunk of a large batch; a failure is kept for the next call."""
         if self._failure is not None:
             raise untraced(self._failure)
         assert self._chunks is not None
@@ -265,7 +266,7 @@ class RecordCursor:
         except Exception as failure:
             self._failure = untraced(failure)
             raise
-        self._records, self._place = memoryview(records), 0
+        self._records, self._at = memoryview(records), 0
         self._stop += count
 
     def _make(self, header: BatchHeader, layout: Layout) -> ConsumerRecord:

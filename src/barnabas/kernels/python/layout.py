@@ -16,14 +16,14 @@ from barnabas.kernels.contract import Buffer, Fault
 
 
 class RecordFault(Exception):
-    """What is wrong with the record at hand; never leaves the kernels."""
+    """A fault of the current record; never leaves the kernels."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
 
 
 class Layout(NamedTuple):
-    """A record's numbers and the places of its fields; a length of -1 is null."""
+    """A record's numbers and the positions of its fields; a length of -1 is null."""
 
     end: int
     timestamp_delta: int

@@ -1,4 +1,4 @@
-"""murmur2 as Kafka's partitioners use it: a key lands on the same partition everywhere."""
+"""murmur2 as Kafka's partitioners use it: a key has the same partition in every client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of one batch, decoded only as they are asked for."""
+"""Records of one batch, decoded on demand."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class RecordReader:
 
     @property
     def remaining(self) -> int:
-        """How many records are still to come."""
+        """How many records are left."""
         return self._count - self._index
 
     def take(self, count: int, /) -> list[Record]:

@@ -1,1 +1,1 @@
-"""Compaction: of each key only the newest record stays, at its offset."""
+"""Compaction: only the newest record of each key is kept, at its offset."""

@@ -34,7 +34,7 @@ def fill_map(
     means: Means,
     is_aborted: Callable[[], bool],
 ) -> Generator[Work, None, int]:
-    """Enter the dirty part, and return the offset up to which it fitted."""
+    """Enter the dirty part, and return the offset up to which it fits."""
     seen = TransactionsSeen(log.aborted_transactions(first_dirty, end))
     for segment in log.segments_between(first_dirty, end):
         if not log.holds([segment]):
@@ -103,7 +103,7 @@ class _Mapping:
             self._reader.at = start
 
     def _put_special(self, header: BatchHeader) -> None:
-        """Enter a compressed or transactional batch, or pass over a control batch."""
+        """Enter a compressed or transactional batch, or skip a control batch."""
         reader, position = self._reader, self._reader.at
         check_batch(reader.buffer, position, position + header.size)
         attributes = header.attributes

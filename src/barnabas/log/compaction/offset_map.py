@@ -1,9 +1,8 @@
 """The newest offset of each key in the dirty part of a log, in bounded memory.
 
 24 bytes for a key of any length: its MD5 and the offset. The map is filled up to a share of its
-slots (the load factor), so that a search stays short; then it is full, and what comes later is
-left to the next round. Two keys with one digest would be taken for one; with 128 bits that does
-not happen by chance.
+slots (the load factor), so that lookups stay short; the rest is left to the next run. Two keys with
+the same digest would be taken for one; with 128 bits that does not happen by chance.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from barnabas.kernels import SLOT_SIZE, Buffer, find_offset, map_batches, map_re
 
 
 class OffsetMap:
-    """Keys and offsets; knows no key it was not given."""
+    """Keys and their newest offsets."""
 
     def __init__(self, memory_bytes: int, load_factor: float, keys_max: int) -> None:
-        """Use at most so much memory, and no more than `keys_max` keys need."""
+        """Allocate at most this much memory, and no more than `keys_max` keys need."""
         slot_count = memory_bytes // SLOT_SIZE
         # One slot stays free, so that a search for an unknown key ends.
         self.capacity = max(min(int(slot_count * load_factor), slot_count - 1), 0)
@@ -34,7 +33,7 @@ class OffsetMap:
         return self.count
 
     def release(self) -> int:
-        """Give the memory back, which takes time when it is large; the map is of no use after."""
+        """Free the memory, which takes time when it is large; the map is unusable afterwards."""
         self.slots.release()
         self._memory.close()
         return 0
@@ -47,7 +46,7 @@ class OffsetMap:
     def put_batches(
         self, buffer: Buffer, position: int, end: int, start_offset: int
     ) -> tuple[int, int]:
-        """Enter plain batches; return where they ended, and the offset that found no room or -1."""
+        """Enter plain batches; return where they ended, and the offset that did not fit or -1."""
         room = self.capacity - self.count
         position, added, full_at = map_batches(
             self.slots, room, buffer, position, end, start_offset
@@ -56,7 +55,7 @@ class OffsetMap:
         return position, full_at
 
     def put_records(self, records: Buffer, count: int, base_offset: int, start_offset: int) -> int:
-        """Enter uncompressed records; return the offset that found no room, or -1."""
+        """Enter uncompressed records; return the offset that did not fit, or -1."""
         room = self.capacity - self.count
         added, full_at = map_records(
             self.slots, room, records, 0, len(records), count, base_offset, start_offset

@@ -37,7 +37,7 @@ def rewrite(
     *,
     merging: bool = False,
 ) -> Generator[Work, None, Segment | None]:
-    """Write a group through the map into one segment; None when that would change nothing.
+    """Rewrite a group through the map as one segment; None if that would change nothing.
 
     With `merging` it has gone through the map already, and only what its segments kept as their
     ends goes.
@@ -114,7 +114,7 @@ class Rewriting:
         return self._plain_changed or self._special.changed
 
     def work(self) -> int:
-        """Take some batches through the map."""
+        """Filter some batches by the map."""
         reader, filtering, done = self.reader, self._filtering, 0
         while not reader.done and done < WORK_BYTES:
             reader.at, self._size, changed = filter_batches(
@@ -154,7 +154,7 @@ class Rewriting:
         return done
 
     def merge(self) -> int:
-        """Take some batches as they are, without those that are empty and no longer needed."""
+        """Copy some batches unchanged, without those that are empty and no longer needed."""
         reader, done = self.reader, 0
         while not reader.done and done < WORK_BYTES:
             header = reader.whole()
@@ -170,7 +170,7 @@ class Rewriting:
         return done
 
     def finish(self) -> int:
-        """Make all that was written last, under its temporary name."""
+        """Flush everything that was written, under its temporary name."""
         size = self._write_out()
         new, files = self._new, self._new.pool.files
         new.save_indexes()

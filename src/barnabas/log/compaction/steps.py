@@ -76,8 +76,8 @@ def compact(
     reached = yield from fill_map(log, offset_map, first_dirty, end, means, is_aborted)
     if reached == first_dirty:
         raise ConfigError(
-            f"{log.topic_partition}: {means.map_bytes} bytes hold no key from offset "
-            f"{first_dirty} on; log.cleaner.dedupe.buffer.size must be larger"
+            f"{log.topic_partition}: no key from offset {first_dirty} on fits into the offset "
+            f"map of {means.map_bytes} bytes; raise log.cleaner.dedupe.buffer.size"
         )
     segments = log.segments_between(0, reached)
     before = sum(segment.size_bytes for segment in segments)

@@ -1,4 +1,4 @@
-"""What stays of a log's batches when they go through the map of newest offsets.
+"""What is kept of a log's batches, given the map of newest offsets.
 
 `Filtering` is what one compaction knows; plain batches go through it in a kernel, many at a time.
 `SpecialBatches` does the others, one by one: compressed ones are recompressed only if a record
@@ -35,7 +35,7 @@ from barnabas.records.packing import Packing
 
 
 class Filtering:
-    """What decides which records stay; one for all segments of a compaction, in order."""
+    """Decides which records are kept; one for all segments of a compaction, in order."""
 
     def __init__(
         self, log: PartitionLog, offset_map: OffsetMap, map_end: int, end: int, now_ms: int
@@ -57,7 +57,7 @@ class Filtering:
 
 
 class _Kept(NamedTuple):
-    """What stays of a batch's records: None where they are too many to be held."""
+    """The records of a batch that are kept; None if they are too many to hold in memory."""
 
     records: Buffer | None
     count: int  # type: ignore[assignment]  # of records; hides tuple.count
@@ -85,7 +85,7 @@ class SpecialBatches:
         self._position = 0
 
     def filter(self, buffer: Buffer, position: int, header: BatchHeader) -> Buffer:
-        """Return what stays of the whole batch at a position."""
+        """Return what is kept of the whole batch at a position."""
         check_batch(buffer, position, position + header.size)
         self._buffer, self._position = buffer, position
         if header.is_control:
@@ -164,7 +164,7 @@ class SpecialBatches:
         return _Kept(stays if isinstance(chunks, tuple) else None, count, tombstones, delta_max)
 
     def _emptied(self, header: BatchHeader) -> Buffer:
-        """Return the header alone where it must stay, else nothing."""
+        """Return only the header if it must be kept, else nothing."""
         if header.last_offset not in self._retained:
             self.changed = True
             return b""

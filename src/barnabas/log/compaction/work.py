@@ -29,7 +29,7 @@ class Aborted(Exception):
 
 
 def give_way() -> None:
-    """Yield this core to threads that wait for it."""
+    """Yield this core to waiting threads."""
     time.sleep(PAUSE_S)
 
 

@@ -156,8 +156,8 @@ class Demo:
         """Rewrite the definitions, as the port may have changed; checkpoints stay."""
         project = self.project
         shutil.rmtree(project.directory / "transformations", ignore_errors=True)
-        for place in project.files():
-            (project.directory / place).unlink(missing_ok=True)
+        for path in project.files():
+            (project.directory / path).unlink(missing_ok=True)
         project.write()
 
     def _run(self, work: Any) -> None:
@@ -184,8 +184,8 @@ class Demo:
         with KafkaConsumer(
             bootstrap_servers=self.bootstrap, isolation_level="read_committed"
         ) as consumer:
-            place = TopicPartition(self.project.target, 0)
-            consumer.assign([place])
+            partition = TopicPartition(self.project.target, 0)
+            consumer.assign([partition])
             consumer.seek_to_end()
             while not self._stopped.is_set():
                 for records in consumer.poll(timeout_ms=200).values():

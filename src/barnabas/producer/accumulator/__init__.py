@@ -4,20 +4,19 @@
                                   │                                          │
                                   └──▶ RecordFuture ─── asks its batch ──────┘
 
-A record is encoded straight into the open batch of its partition; nothing is kept for it but those
-bytes and, where the caller wants it, a small future that points at the batch. The outcome is noted
-once, in the batch; a future works its own answer out when it is asked.
+A record is encoded straight into the open batch of its partition; nothing else is kept of it but a
+small future, if the caller wants one, that refers to the batch. The outcome is recorded once, in
+the batch, and futures derive theirs from it.
 
-Any thread may append, while one other takes batches away. In the compiled twin the part that
-touches a batch runs without a pause under the interpreter's lock; the Python one has a lock of its
-own. Neither calls back into foreign code meanwhile: keys, values and headers are turned to bytes
-before, sender and waiters are woken after.
+Any thread may append, while another one takes batches. The compiled twin changes a batch while it
+holds the interpreter's lock; the Python one has its own lock. Neither calls user code while it does
+so: keys, values and headers are converted to bytes before, sender and waiters are woken after.
 
-Waiting is not done here. What cannot be done at once returns a `Refusal`, and the caller
-waits for what is missing and tries again. While `BufferPool.waiting` is set, memory is given to
-calls with `in_turn` alone: another caller came first.
+Nothing waits here. A record that cannot be appended now returns a `Refusal`; the caller waits for
+what is missing and retries. While `BufferPool.waiting` is set, only calls with `in_turn` get
+memory: another caller came first.
 
-The classes are written twice, as the kernels are, and chosen in the same way.
+Like the kernels, the classes exist in Python and in Cython, and are chosen the same way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a record is not taken."""
+"""Why the accumulator rejects a record."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import Enum
 
 
 class Refusal(Enum):
-    """What stands against a record, at least for now."""
+    """Why a record cannot be appended, at least for now."""
 
-    TOPIC = "its partitions are not known"
-    PARTITION = "there is no such partition"
-    MEMORY = "all memory is in use"
-    SIZE = "it is larger than a record may be"
-    TYPE = "topic, key, value or headers are not of the right types"
+    TOPIC = "the partitions of its topic are not known"
+    PARTITION = "the partition does not exist"
+    MEMORY = "buffer.memory is exhausted"
+    SIZE = "it is larger than max.request.size or buffer.memory"
+    TYPE = "topic, key, value or headers have a wrong type"
     EMPTY = "it has neither key nor value"
-    CLOSED = "no records are taken now"
+    CLOSED = "the producer is closed, or not in a transaction"

@@ -56,7 +56,7 @@ class LogColumns:
 
     headers: bool = False
     control: bool = False
-    place: bool = True
+    location: bool = True
     corrupt: bool = False
 
 
@@ -97,7 +97,7 @@ def parse_log_columns(options: Mapping[str, str]) -> LogColumns:
     return LogColumns(
         headers=_flag(given, "includeHeaders", False),
         control=_flag(given, "includeControl", False),
-        place=_flag(given, "includePlace", True),
+        location=_flag(given, "includePlace", True),
         corrupt=_on_corrupt(given) is OnCorrupt.REPORT,
     )
 

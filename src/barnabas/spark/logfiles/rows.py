@@ -49,7 +49,7 @@ def _declared(columns: LogColumns) -> dict[str, str]:
     found = dict(_ALWAYS)
     if columns.headers:
         found["headers"] = HEADERS_DDL
-    if columns.place:
+    if columns.location:
         found |= _PLACE
     if columns.control:
         found["controlType"] = "STRING"

@@ -154,5 +154,5 @@ class _Reader:
             raise self._refused(found)
 
     def _refused(self, found: str) -> ConfigError:
-        place = f"{found!r} is unexpected" if found else "it ends too early"
-        return ConfigError(f"schema {self._text!r}: {place}; columns look like: {EXAMPLE}")
+        why = f"{found!r} is unexpected" if found else "it ends too early"
+        return ConfigError(f"schema {self._text!r}: {why}; columns look like: {EXAMPLE}")

@@ -102,7 +102,7 @@ def parse_json(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
         ),
     )
     if table.num_rows != len(texts):
-        raise pa.ArrowInvalid("not one value but several")
+        raise pa.ArrowInvalid("more than one JSON value")
     found = _struct(table, _readable(kind))
     return found if found.type == kind else found.cast(kind)
 
@@ -180,7 +180,7 @@ def parse_csv(texts: Sequence[bytes], kind: pa.StructType) -> pa.StructArray:
         ),
     )
     if table.num_rows != len(texts):
-        raise pa.ArrowInvalid("not one line")
+        raise pa.ArrowInvalid("more than one line")
     return _struct(table, kind)
 
 

@@ -153,7 +153,7 @@ def test_what_cannot_be_read_stays_unavailable(tmp_path: Path, failure: Exceptio
             groups._lead(shard.partition)
 
         serving.inside(reload_broken)
-        serving.expect_line("coordinator could not be loaded")
+        serving.expect_line("loading failed, coordinator unavailable")
         with serving.connect() as wire:
             assert commit(wire, "g", {("t", 0): 5}) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 
@@ -289,7 +289,7 @@ def test_a_disk_that_fails_is_noticed(tmp_path: Path, how: str) -> None:
             serving.inside(lambda: groups._lead(partition))
         serving.wait_inside(lambda: lost in logs.offline, "the directory is out of use")
         assert commit(wire, group, {("t", 0): 3}) == [ErrorCode.NOT_COORDINATOR]
-        said = "append failed" if how == "append" else "could not be loaded"
+        said = "append failed" if how == "append" else "loading failed"
         assert said in serving.lines.of()[0]
         serving.lines.clear()
         disk.broken.clear()

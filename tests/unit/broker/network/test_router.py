@@ -163,7 +163,9 @@ def test_times_are_counted(tmp_path: Path) -> None:
         for _ in range(3):
             wire.ask(DescribeClusterRequest(), 1)
         times = serving.broker.metrics.histogram(
-            "request_time_us", "Time from a request's frame to its answer.", api="DescribeCluster"
+            "request_time_us",
+            "Time from the arrival of a request to its response.",
+            api="DescribeCluster",
         )
         assert times.count == 3
 

@@ -63,7 +63,7 @@ def test_columns_depend_on_options() -> None:
     assert parse_log_columns({"path": "x"}) == LogColumns()
     options = {"includeheaders": "TRUE", "includeControl": "true", "includePlace": "false"}
     assert parse_log_columns(options | {"onCorrupt": "report"}) == LogColumns(
-        headers=True, control=True, place=False, corrupt=True
+        headers=True, control=True, location=False, corrupt=True
     )
 
 

@@ -39,7 +39,7 @@ def layout(columns: LogColumns) -> Any:
         fields.append(
             ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
         )
-    if columns.place:
+    if columns.location:
         fields += [
             ("segment", pa.string()),
             ("position", pa.int64()),

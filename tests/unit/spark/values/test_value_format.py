@@ -69,7 +69,7 @@ def test_line_breaks_between_the_parts_of_an_object_are_fine() -> None:
         (b"\nnull\n", "not a JSON object"),
         (b"[1]", "not a JSON object"),
         (b" \n", "empty"),
-        (b'{"id": 1}null', "not one value but several"),
+        (b'{"id": 1}null', "more than one JSON value"),
         (b'{"name": "\xff"}', "not UTF-8: invalid start byte at byte 10"),
     ],
 )

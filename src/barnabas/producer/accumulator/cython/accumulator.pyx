@@ -99,7 +99,7 @@ cdef class Accumulator:
         self.changed = []
 
     def add_topic(self, str name, int64_t count):
-        """Take records for the partitions 0 to count - 1 of a topic from now on."""
+        """Accept records for the partitions 0 to count - 1 of a topic from now on."""
         cdef Topic topic = self.topics.get(name)
         if topic is None:
             topic = Topic.__new__(Topic)
@@ -114,13 +114,13 @@ cdef class Accumulator:
         self.topics[name] = topic
 
     def forget_topic(self, str name):
-        """Refuse records for a topic until it is added again."""
+        """Reject records for a topic until it is added again."""
         cdef Topic topic = self.topics.get(name)
         if topic is not None:
             topic.count = 0
 
     def unstick(self, str name):
-        """Choose again where records without a key go."""
+        """Choose another partition for records without a key."""
         cdef Topic topic = self.topics.get(name)
         if topic is not None:
             topic.sticky = -1
@@ -140,7 +140,7 @@ cdef class Accumulator:
         timestamp_ms=None,
         bint in_turn=False,
     ):
-        """Take a record and return its future, or return why it is refused."""
+        """Append a record and return its future, or why it was rejected."""
         return self.put(topic, value, key, headers, partition, timestamp_ms, in_turn)
 
     cdef object put(
@@ -204,7 +204,7 @@ cdef class Accumulator:
         int64_t target,
         bint in_turn,
     ):
-        """Encode a record as the last one of a batch and return that, or return the refusal."""
+        """Encode a record at the end of a batch and return the batch, or the refusal."""
         cdef Topic topic
         cdef PendingPartition slot
         cdef PendingBatch batch, fresh
@@ -255,7 +255,7 @@ cdef class Accumulator:
         return batch
 
     cdef int64_t sticky_partition(self, Topic topic, int64_t size) except -1:
-        """Stay with a partition for a batch's bytes, and at most for two (KIP-794)."""
+        """Return the sticky partition; switch after a batch's bytes, at most two (KIP-794)."""
         cdef PendingBatch batch
         if topic.sticky >= 0 and (
             HEADER_SIZE + topic.sticky_bytes + size + DELTAS_MAX > self.pool.batch_size
@@ -291,7 +291,7 @@ cdef class Accumulator:
             self.changed.append(slot)
 
     cdef int wake_sender(self) except -1:
-        """Wake the sender once for all that it has not yet collected."""
+        """Wake the sender, once until it collects."""
         if self.changed and not self.signalled:
             self.signalled = True
             self.wake()
@@ -300,11 +300,11 @@ cdef class Accumulator:
     def append_many(
         self, topic, rows, Py_ssize_t start, list segments, partition=None, bint in_turn=False
     ):
-        """Take rows from `start` on: values, or (key, value[, headers[, timestamp[, partition]]]).
+        """Append rows from `start` on: values, or (key, value[, headers[, timestamp[,
+        partition]]]).
 
-        Return the first row that was not taken, and why (None if all were). Where the rows ended
-        up is added to `segments`. Only the first row is in turn: a long call must not keep others
-        out.
+        Return the first row that was not appended, and why (None if all were). Their positions are
+        added to `segments`. Only the first row is in turn: a long call must not starve others.
         """
         cdef object refusal = None
         cdef Py_ssize_t index = start
@@ -386,7 +386,7 @@ cdef class Accumulator:
         partition=None,
         bint in_turn=False,
     ):
-        """Take the rows start..stop of Arrow's buffers, as `append_many` does.
+        """Append the rows start..stop of Arrow buffers, like `append_many`.
 
         `timestamps` holds int64 values and `partitions` int32 ones; a negative one is for the
         accumulator to choose. A column is validity bits (or None), int32 offsets and data.
@@ -446,7 +446,7 @@ cdef class Accumulator:
         return index, refusal
 
     def adopt(self, partition, records, bint in_turn=False):
-        """Take a whole batch that was built elsewhere and return it, or why it is refused."""
+        """Add a complete batch that the caller built; return it, or why it was rejected."""
         cdef Topic topic
         cdef PendingPartition slot
         cdef PendingBatch batch
@@ -471,7 +471,7 @@ cdef class Accumulator:
         return batch
 
     def collect(self):
-        """Return the partitions with a new batch, open or closed, since this was last asked."""
+        """Return the partitions with a new batch, open or closed, since the last call."""
         cdef PendingPartition slot
         cdef list fresh = []
         cdef list changed = self.changed
@@ -482,7 +482,7 @@ cdef class Accumulator:
         return changed
 
     def take(self, PendingPartition slot, bint with_open=False):
-        """Return the full batches of a partition, and the open one if asked, and keep none."""
+        """Remove and return the full batches of a partition, and on request the open one."""
         cdef list fresh = []
         cdef list taken
         if with_open:

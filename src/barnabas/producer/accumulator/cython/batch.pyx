@@ -46,7 +46,7 @@ cdef class Segment:
 @cython.freelist(1024)
 @cython.no_gc  # it points at its batch alone, and a batch lets go of everything when it is done
 cdef class RecordFuture:
-    """What became of one record; asks its batch whenever it is asked."""
+    """The outcome of one record, read from its batch."""
 
     @property
     def is_done(self):
@@ -55,7 +55,7 @@ cdef class RecordFuture:
 
     @property
     def exception(self):
-        """What went wrong, if something did."""
+        """Why the record was not written; None if it was, or is not yet."""
         cdef int64_t index = self.index
         cdef PendingBatch batch = find(self.batch, &index)
         return batch.failure_of(index) if batch.done else None
@@ -79,7 +79,7 @@ cdef class RecordFuture:
         return self.batch.done and self.exception is None
 
     def failed(self):
-        """Return whether the record was given up."""
+        """Return whether the record failed."""
         return self.batch.done and self.exception is not None
 
     def retriable(self):
@@ -103,7 +103,7 @@ cdef class RecordFuture:
         return self
 
     def add_errback(self, callback, *args, **named):
-        """Call with the exception (after `args`) when the record is given up."""
+        """Call with the exception (after `args`) when the record fails."""
         if args or named:
             callback = partial(callback, *args, **named)
         self.batch.add(FAILURE, callback, self)
@@ -125,10 +125,10 @@ cdef class RecordFuture:
 
 @cython.final
 cdef class PendingBatch:
-    """Records of one partition that are sent together, and what became of them."""
+    """Records of one partition that are sent together, and their outcome."""
 
     def __init__(self, BufferPool pool, wait, partition, records=None):
-        """Begin an empty batch, or take over a whole one that was built elsewhere."""
+        """Begin an empty batch, or wrap a complete one that the caller built."""
         cdef uint8_t* p
         self.begin(pool, wait, partition)
         if records is not None:
@@ -151,7 +151,7 @@ cdef class PendingBatch:
 
     @property
     def exception(self):
-        """Why the batch as a whole was given up."""
+        """Why the batch as a whole failed."""
         return self.failure
 
     @property
@@ -161,7 +161,7 @@ cdef class PendingBatch:
 
     def view(self):
         """Return the batch as it was encoded; its header is there once `finish` was called."""
-        assert self.buffer is not None, "the memory of this batch was given back"
+        assert self.buffer is not None, "the buffer of this batch was released"
         return memoryview(self.buffer)[:self.used]
 
     def finish(
@@ -179,7 +179,7 @@ cdef class PendingBatch:
         cdef Py_ssize_t size
         cdef uint8_t* p
         cdef uint32_t crc
-        assert self.buffer is not None, "the memory of this batch was given back"
+        assert self.buffer is not None, "the buffer of this batch was released"
         if packed is None:
             batch = self.buffer
             size = self.used
@@ -216,7 +216,7 @@ cdef class PendingBatch:
     def complete(
         self, int64_t base_offset, int64_t append_time_ms=-1, int64_t log_start_offset=-1
     ):
-        """Note that the broker has the records, from this offset on."""
+        """Record that the records were written, from this offset on."""
         if not self.done:
             self.base_offset = base_offset
             self.append_time_ms = append_time_ms
@@ -224,14 +224,14 @@ cdef class PendingBatch:
             self.end()
 
     def fail(self, failure, dict by_record=None):
-        """Note that the records were given up; `by_record` has what went wrong with single ones."""
+        """Record that the records failed; `by_record` has the errors of single ones."""
         if not self.done:
             self.failure = failure
             self.failures = by_record
             self.end()
 
     def split(self, parts):
-        """Return batches of the same records in order, which stand for this one from now on."""
+        """Return batches with the same records in order, which replace this one."""
         cdef PendingBatch part
         cdef list batches = []
         for records in parts:
@@ -248,7 +248,7 @@ cdef class PendingBatch:
         return batch, index
 
     def future(self, int64_t index=0):
-        """Return a future of one record that was not appended by itself."""
+        """Return a future for one record that was appended together with others."""
         cdef RecordFuture future = RecordFuture.__new__(RecordFuture)
         future.batch = self
         future.index = index
@@ -261,7 +261,7 @@ cdef class PendingBatch:
         self.add(EITHER, callback, None)
 
     cdef void add(self, int outcome, object callback, RecordFuture future):
-        """Note whom to notify of the outcome, or notify at once."""
+        """Add a callback for the outcome; call it immediately if that is known."""
         cdef list fresh
         if self.watchers is None and not self.done:
             fresh = []
@@ -349,7 +349,7 @@ cdef class PendingBatch:
             elif failure is not None:
                 callback(failure)
         except Exception:  # of the user's callback: the others must be called, too
-            log.exception("a callback of a record failed")
+            log.exception("record callback failed, the others are still called")
 
     cdef int64_t put(
         self,
@@ -404,7 +404,7 @@ cdef class PendingBatch:
         return True
 
     cdef int note_last(self, list segments) except -1:
-        """Note that the last record came with others of one call, which has these segments."""
+        """Add the last record to the segments of the call that it belongs to."""
         cdef int64_t index = self.count - 1
         cdef Segment segment = self.segment
         if self.call is segments and segment.first + segment.count == index:

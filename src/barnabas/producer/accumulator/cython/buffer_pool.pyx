@@ -26,7 +26,7 @@ cdef class BufferPool:
         self.free = []
 
     cdef bint reserve(self, int64_t size, bint in_turn):
-        """Return whether there was memory, which is the caller's now."""
+        """Reserve memory for the caller; return whether there was enough."""
         if self.waiting and not in_turn:
             return False
         if self.in_use + size > self.memory and self.in_use > 0:
@@ -58,7 +58,7 @@ cdef class BufferPool:
         return wanted
 
     cdef int give_back(self, bytearray buffer, int64_t charge) except -1:
-        """Take a buffer back that was charged with so many bytes."""
+        """Release a buffer that was charged with this many bytes."""
         self.in_use -= charge
         if charge == self.batch_size and buffer is not None:
             self.free.append(buffer)

@@ -17,11 +17,11 @@ cdef class RecordSender:
     ):
         """Queue a record and return a future of its `RecordMetadata`.
 
-        Blocks for at most max_block_ms while the topic's partitions are unknown or all memory is
-        taken, then raises KafkaTimeoutError.
+        Blocks for at most max_block_ms while the topic's partitions are unknown or buffer.memory is
+        exhausted, then raises KafkaTimeoutError.
 
             producer.send("orders", b"two teapots", key=b"customer-7", headers=[("v", b"1")])
-            producer.send("orders", b"a cup").add_callback(lambda place: print(place.offset))
+            producer.send("orders", b"a cup").add_callback(lambda written: print(written.offset))
         """
         if self._direct is None:
             return self._prepare_and_send((topic, value, key, headers, partition, timestamp_ms))

@@ -82,7 +82,7 @@ class Accumulator:
         self._signalled = False
 
     def add_topic(self, name: str, count: int) -> None:
-        """Take records for the partitions 0 to count - 1 of a topic from now on."""
+        """Accept records for the partitions 0 to count - 1 of a topic from now on."""
         topic = self._topics.get(name) or _Topic(name)
         for index in range(len(topic.slots), count):
             topic.slots.append(PendingPartition(TopicPartition(name, index)))
@@ -92,13 +92,13 @@ class Accumulator:
         self._topics[name] = topic
 
     def forget_topic(self, name: str) -> None:
-        """Refuse records for a topic until it is added again."""
+        """Reject records for a topic until it is added again."""
         topic = self._topics.get(name)
         if topic is not None:
             topic.count = 0
 
     def unstick(self, name: str) -> None:
-        """Choose again where records without a key go."""
+        """Choose another partition for records without a key."""
         topic = self._topics.get(name)
         if topic is not None:
             topic.sticky = -1
@@ -118,7 +118,7 @@ class Accumulator:
         timestamp_ms: int | None = None,
         in_turn: bool = False,
     ) -> RecordFuture | Refusal:
-        """Take a record and return its future, or return why it is refused."""
+        """Append a record and return its future, or why it was rejected."""
         if not isinstance(topic, str) or not _is_plain(key) or not _is_plain(value):
             return Refusal.TYPE
         pairs = _pairs(headers)
@@ -144,11 +144,11 @@ class Accumulator:
         partition: int | None = None,
         in_turn: bool = False,
     ) -> tuple[int, Refusal | None]:
-        """Take rows from `start` on: values, or (key, value[, headers[, timestamp[, partition]]]).
+        """Append rows from `start` on: values, or (key, value[, headers[, timestamp[,
+        partition]]]).
 
-        Return the first row that was not taken, and why (None if all were). Where the rows ended
-        up is added to `segments`. Only the first row is in turn: a long call must not keep others
-        out.
+        Return the first row that was not appended, and why (None if all were). Their positions are
+        added to `segments`. Only the first row is in turn: a long call must not starve others.
         """
         refusal: Refusal | None = None
         index = start
@@ -194,7 +194,7 @@ class Accumulator:
         partition: int | None = None,
         in_turn: bool = False,
     ) -> tuple[int, Refusal | None]:
-        """Take the rows start..stop of Arrow's buffers, as `append_many` does.
+        """Append the rows start..stop of Arrow buffers, like `append_many`.
 
         `timestamps` holds int64 values and `partitions` int32 ones; a negative one is for the
         accumulator to choose. A column is validity bits (or None), int32 offsets and data.
@@ -228,7 +228,7 @@ class Accumulator:
     def adopt(
         self, partition: TopicPartition, records: Buffer, in_turn: bool = False
     ) -> PendingBatch | Refusal:
-        """Take a whole batch that was built elsewhere and return it, or why it is refused."""
+        """Add a complete batch that the caller built; return it, or why it was rejected."""
         with self.pool.lock:
             if self.closed:
                 return Refusal.CLOSED
@@ -251,7 +251,7 @@ class Accumulator:
         return batch
 
     def collect(self) -> list[PendingPartition]:
-        """Return the partitions with a new batch, open or closed, since this was last asked."""
+        """Return the partitions with a new batch, open or closed, since the last call."""
         with self.pool.lock:
             changed, self._changed = self._changed, []
             for slot in changed:
@@ -260,7 +260,7 @@ class Accumulator:
         return changed
 
     def take(self, slot: PendingPartition, with_open: bool = False) -> list[PendingBatch]:
-        """Return the full batches of a partition, and the open one if asked, and keep none."""
+        """Remove and return the full batches of a partition, and on request the open one."""
         with self.pool.lock:
             if with_open:
                 self._close(slot)
@@ -268,7 +268,7 @@ class Accumulator:
         return taken
 
     def _wake_sender(self) -> None:
-        """Wake the sender once for all that it has not yet collected."""
+        """Wake the sender, once until it collects."""
         if self._changed and not self._signalled:
             self._signalled = True
             self.wake()
@@ -285,7 +285,7 @@ class Accumulator:
         timestamp: int,
         in_turn: bool,
     ) -> PendingBatch | Refusal:
-        """Encode a record as the last one of a batch and return that, or return the refusal."""
+        """Encode a record at the end of a batch and return the batch, or the refusal."""
         if self.closed:
             return Refusal.CLOSED
         if value is None and key is None:
@@ -323,7 +323,7 @@ class Accumulator:
         return batch
 
     def _sticky_slot(self, topic: _Topic, size: int) -> PendingPartition:
-        """Stay with a partition for a batch's bytes, and at most for two (KIP-794)."""
+        """Return the sticky partition; switch after a batch's bytes, at most two (KIP-794)."""
         size += _DELTAS_MAX
         if topic.sticky >= 0 and HEADER_SIZE + topic.sticky_bytes + size > self.pool.batch_size:
             batch = topic.slots[topic.sticky].open

@@ -1,4 +1,4 @@
-"""A batch that is being filled, its outcome, and the futures that ask it."""
+"""A batch that is being filled, its outcome, and the futures of its records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from barnabas.structs import RecordMetadata
 log = logging.getLogger("barnabas.producer")
 
 Wait: TypeAlias = Callable[["PendingBatch", float | None], object]
-"""Blocks until a batch is done, at most for so many seconds."""
+"""Blocks until a batch is done, at most for this many seconds."""
 
 _SEALED = struct.Struct(">hiqqqhii")  # what the CRC covers of the header
 _OPEN = struct.Struct(">qiibI")  # what comes before
@@ -52,7 +52,7 @@ class Segment:
 
 
 class RecordFuture:
-    """What became of one record; asks its batch whenever it is asked."""
+    """The outcome of one record, read from its batch."""
 
     __slots__ = ("_batch", "_header_size", "_index", "_key_size", "_timestamp", "_value_size")
 
@@ -84,7 +84,7 @@ class RecordFuture:
 
     @property
     def exception(self) -> BaseException | None:
-        """What went wrong, if something did."""
+        """Why the record was not written; None if it was, or is not yet."""
         batch, index = self._batch.find(self._index)
         return batch.failure_of(index) if batch.done else None
 
@@ -103,7 +103,7 @@ class RecordFuture:
         return self._batch.done and self.exception is None
 
     def failed(self) -> bool:
-        """Return whether the record was given up."""
+        """Return whether the record failed."""
         return self._batch.done and self.exception is not None
 
     def retriable(self) -> bool:
@@ -124,7 +124,7 @@ class RecordFuture:
         return self._watch(Outcome.SUCCESS, callback, args, named)
 
     def add_errback(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
-        """Call with the exception (after `args`) when the record is given up."""
+        """Call with the exception (after `args`) when the record fails."""
         return self._watch(Outcome.FAILURE, callback, args, named)
 
     def add_both(self, callback: Callable[..., object], *args: Any, **named: Any) -> Any:
@@ -151,7 +151,7 @@ class RecordFuture:
 
 
 class PendingBatch:
-    """Records of one partition that are sent together, and what became of them."""
+    """Records of one partition that are sent together, and their outcome."""
 
     __slots__ = (
         "_buffer",
@@ -185,7 +185,7 @@ class PendingBatch:
         partition: TopicPartition,
         records: Buffer | None = None,
     ) -> None:
-        """Begin an empty batch, or take over a whole one that was built elsewhere."""
+        """Begin an empty batch, or wrap a complete one that the caller built."""
         self._pool = pool
         self._wait = wait
         self.partition = partition
@@ -216,7 +216,7 @@ class PendingBatch:
 
     @property
     def exception(self) -> BaseException | None:
-        """Why the batch as a whole was given up."""
+        """Why the batch as a whole failed."""
         return self._failure
 
     @property
@@ -226,7 +226,7 @@ class PendingBatch:
 
     def view(self) -> memoryview:
         """Return the batch as it was encoded; its header is there once `finish` was called."""
-        assert self._buffer is not None, "the memory of this batch was given back"
+        assert self._buffer is not None, "the buffer of this batch was released"
         return memoryview(self._buffer)[: self._used]
 
     def finish(
@@ -263,7 +263,7 @@ class PendingBatch:
     def complete(
         self, base_offset: int, append_time_ms: int = -1, log_start_offset: int = -1
     ) -> None:
-        """Note that the broker has the records, from this offset on."""
+        """Record that the records were written, from this offset on."""
         if not self.done:
             self.base_offset = base_offset
             self.append_time_ms = append_time_ms
@@ -273,14 +273,14 @@ class PendingBatch:
     def fail(
         self, failure: BaseException, by_record: dict[int, BaseException] | None = None
     ) -> None:
-        """Note that the records were given up; `by_record` has what went wrong with single ones."""
+        """Record that the records failed; `by_record` has the errors of single ones."""
         if not self.done:
             self._failure = failure
             self._failures = by_record
             self._end()
 
     def split(self, parts: Iterable[Buffer]) -> list[PendingBatch]:
-        """Return batches of the same records in order, which stand for this one from now on."""
+        """Return batches with the same records in order, which replace this one."""
         batches = [PendingBatch(self._pool, self._wait, self.partition, part) for part in parts]
         for batch in batches:
             batch._parent = self
@@ -289,7 +289,7 @@ class PendingBatch:
         return list(batches)
 
     def future(self, index: int = 0) -> RecordFuture:
-        """Return a future of one record that was not appended by itself."""
+        """Return a future for one record that was appended together with others."""
         return RecordFuture(self, index, self.base_timestamp if index == 0 else -1, -1, -1, -1)
 
     def watch(self, callback: Callable[[], object]) -> None:
@@ -297,7 +297,7 @@ class PendingBatch:
         self.add(Outcome.EITHER, callback, None)
 
     def add(self, outcome: int, callback: Any, future: RecordFuture | None) -> None:
-        """Note whom to notify of the outcome, or notify at once."""
+        """Add a callback for the outcome; call it immediately if that is known."""
         with self._pool.lock:
             if self._watchers is not None:
                 self._watchers.append((outcome, callback, future))
@@ -316,7 +316,7 @@ class PendingBatch:
         return batch, index
 
     def failure_of(self, index: int) -> BaseException | None:
-        """Return what went wrong with one record of a batch that is done."""
+        """Return the error of one record of a batch that is done."""
         if self._failures is None:
             return self._failure
         return self._failures.get(index, self._failure)
@@ -378,7 +378,7 @@ class PendingBatch:
             elif failure is not None:
                 callback(failure)
         except Exception:  # of the user's callback: the others must be called, too
-            log.exception("a callback of a record failed")
+            log.exception("record callback failed, the others are still called")
 
     def put(
         self,
@@ -405,7 +405,7 @@ class PendingBatch:
         return self.count - 1
 
     def note_last(self, segments: list[Segment]) -> None:
-        """Note that the last record came with others of one call, which has these segments."""
+        """Add the last record to the segments of the call that it belongs to."""
         index = self.count - 1
         last = self._segment
         if self._call is segments and last is not None and last.first + last.count == index:

@@ -23,15 +23,15 @@ class BufferPool:
         self.batch_size_max = max(self.batch_size, batch_size_max)
         self.in_use = 0
         self.waiting = False
-        """Whether callers queue for memory: it is given to those in turn alone."""
+        """Whether callers queue for memory: then only the first in the queue gets any."""
         self.on_room: Callable[[], object] | None = None
-        """Called when the memory of a batch was given back."""
+        """Called when the memory of a batch was released."""
         self.lock = threading.RLock()
         """Held wherever batches change, here and in the accumulator."""
         self._free: list[bytearray] = []
 
     def reserve(self, size: int, in_turn: bool) -> bool:
-        """Return whether there was memory, which is the caller's now."""
+        """Reserve memory for the caller; return whether there was enough."""
         if self.waiting and not in_turn:
             return False
         if self.in_use + size > self.memory and self.in_use > 0:
@@ -56,7 +56,7 @@ class BufferPool:
         return more
 
     def give_back(self, buffer: bytearray | None, charge: int) -> None:
-        """Take a buffer back that was charged with so many bytes."""
+        """Release a buffer that was charged with this many bytes."""
         self.in_use -= charge
         if charge == self.batch_size and buffer is not None:
             self._free.append(buffer)

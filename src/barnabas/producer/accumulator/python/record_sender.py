@@ -1,6 +1,6 @@
-"""`send` of a producer: called for each record, so its compiled twin has no Python on its way.
+"""`send` of a producer: called for each record, so its compiled twin runs no Python code.
 
-A subclass says where records go (`_direct`) and what to do where that is not all there is to it.
+A subclass sets where records go (`_direct`), and handles those that need more than that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class RecordSender:
     """What a producer for plain programs inherits `send` from."""
 
     _direct: Accumulator | None = None
-    """Where records go as they are; None if they are to be prepared first."""
+    """Where records go unchanged; None if they must be prepared first."""
 
     def send(
         self,
@@ -30,11 +30,11 @@ class RecordSender:
     ) -> RecordFuture:
         """Queue a record and return a future of its `RecordMetadata`.
 
-        Blocks for at most max_block_ms while the topic's partitions are unknown or all memory is
-        taken, then raises KafkaTimeoutError.
+        Blocks for at most max_block_ms while the topic's partitions are unknown or buffer.memory is
+        exhausted, then raises KafkaTimeoutError.
 
             producer.send("orders", b"two teapots", key=b"customer-7", headers=[("v", b"1")])
-            producer.send("orders", b"a cup").add_callback(lambda place: print(place.offset))
+            producer.send("orders", b"a cup").add_callback(lambda written: print(written.offset))
         """
         arguments = (topic, value, key, headers, partition, timestamp_ms)
         if self._direct is None:
@@ -45,9 +45,9 @@ class RecordSender:
         return self._wait_and_send(taken, arguments)
 
     def _prepare_and_send(self, arguments: tuple[Any, ...]) -> RecordFuture:
-        """Send a record that is intercepted, serialized or partitioned by code of the user's."""
+        """Send a record that the user's code intercepts, serializes or partitions."""
         raise NotImplementedError
 
     def _wait_and_send(self, refusal: Refusal, arguments: tuple[Any, ...]) -> RecordFuture:
-        """Wait for what a record lacks and send it, or raise what stands against it."""
+        """Wait for what a record needs and send it, or raise why it cannot be sent."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Rebalance rounds of a classic group: how a generation begins, and the timeouts of members.
+"""Rebalances of classic groups: how a generation begins, and the timeouts of members.
 
     Empty ──join──▶ PreparingRebalance ──all rejoined, or deadline──▶ CompletingRebalance
       ▲                    │    ▲                                          │
@@ -36,7 +36,7 @@ def join_refusal(version: int, member_id: str, code: ErrorCode) -> JoinGroupResp
     )
 
 
-class Rounds:
+class ClassicRebalances:
     """Moves classic groups from one generation to the next."""
 
     def __init__(self, options: GroupOptions) -> None:
