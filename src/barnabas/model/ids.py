@@ -25,6 +25,9 @@ NO_LEADER: Final = -1
 NO_EPOCH: Final = -1
 """An unknown epoch of a leader, a producer, a broker or a partition."""
 
+NO_OFFSET: Final = -1
+"""An offset that is unknown, or does not exist."""
+
 METADATA_UUID: Uuid = bytes(15) + b"\x01"
 """Reserved by Kafka for its metadata topic; never generated."""
 
