@@ -13,7 +13,7 @@ from typing import NamedTuple
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC, Leadership
 from barnabas.metadata.cluster_view import BrokerView
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -203,7 +203,7 @@ class Outbox:
             if self._knowledge.goes(key.topic):
                 epoch = EPOCH_DURING_DELETION
             else:
-                epoch = leadership.leader_epoch if leadership is not None else -1
+                epoch = leadership.leader_epoch if leadership is not None else NO_EPOCH
             topic.partition_states.append(
                 StopReplicaPartitionState(
                     partition_index=key.partition, leader_epoch=epoch, delete_partition=delete

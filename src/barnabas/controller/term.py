@@ -31,7 +31,7 @@ from barnabas.coordination.contract import Coordination
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 
 __all__ = ["Event", "Term"]
 
@@ -222,7 +222,7 @@ class Term:
         view = knowledge.brokers.get(broker_id)
         if view is None:
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
-        if broker_epoch != -1 and broker_epoch < view.epoch:
+        if broker_epoch != NO_EPOCH and broker_epoch < view.epoch:
             raise RequestError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker_id} has restarted")
         knowledge.shutting_down.add(broker_id)
         shared = [
