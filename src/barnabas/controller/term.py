@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from barnabas.controller.balance import Balance
-from barnabas.controller.broker_registrations import BrokerRegistrations
+from barnabas.controller.broker_registrations import ProcessedRegistrations, Roster, turnover
 from barnabas.controller.catalogue import Catalogue
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_without
@@ -25,7 +25,6 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replica_state_machine import ReplicaStateMachine
-from barnabas.controller.roster import Roster, turnover
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
 from barnabas.metadata import tree_schema as nodes
@@ -64,7 +63,7 @@ class Term:
         self._tree = tree
         self._watches = watches = Watches(post)
         guarded = GuardedTree(tree, epoch_version)
-        self._registrations = BrokerRegistrations(guarded)
+        self._registrations = ProcessedRegistrations(guarded)
         self._roster = Roster(tree, watches.on(self.brokers_changed))
         self._catalogue = Catalogue(guarded, new_topic_id, watches.on_child(self.topic_changed))
         self._failed_disks = Notices(
