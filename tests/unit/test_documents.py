@@ -48,6 +48,24 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
+def test_modules_that_the_design_names_exist() -> None:
+    modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py*")]
+    modules += [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
+    modules += [path.relative_to(ROOT).as_posix() for path in (ROOT / "tools").glob("*.py")]
+    named = {
+        (name(page), module)
+        for page in DOCUMENTS
+        if page.parent.name == "design"
+        for module in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text())
+    }
+    assert len(named) > 50
+    assert [each for each in sorted(named) if not _ends(modules, each[1])] == []
+
+
+def _ends(modules: list[str], module: str) -> bool:
+    return any(f"/{each}".endswith(f"/{module}") for each in modules)
+
+
 def test_every_page_is_found_from_the_readme() -> None:
     start = ROOT / "README.md"
     known, left = {start}, [start]
