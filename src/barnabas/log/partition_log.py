@@ -23,7 +23,6 @@ from barnabas.kernels import assign_offsets
 from barnabas.kernels.batch_header import CONTROL_BIT, BatchHeader
 from barnabas.kernels.contract import Buffer
 from barnabas.log import (
-    closing,
     opening,
     partition_metadata,
     removal,
@@ -604,11 +603,7 @@ class PartitionLog:
     def begin_close(self) -> Flush | None:
         """Write what the next clean start expects, and gather all that must still be flushed."""
         end = self.log_end_offset
-        side_files = closing.write_side_files(
-            self._files, self.directory, self._segments, self.producers, end
-        )
-        if side_files:
-            self._unflushed.directories.add(self.directory)
+        side_files = self._unflushed.gather_side_files(self._segments, self.producers, end)
         return self._gather(end, side_files)
 
     def close(self, now_ms: int) -> None:
