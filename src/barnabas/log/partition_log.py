@@ -28,7 +28,6 @@ from barnabas.log import (
     removal,
     retention,
     search,
-    truncation,
 )
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
@@ -564,7 +563,7 @@ class PartitionLog:
             self.truncate_all(offset, now_ms)
             return
         self._truncations += 1
-        self.log_end_offset = truncation.cut(self._files, self.directory, self._segments, offset)
+        self.log_end_offset = removal.cut(self._files, self.directory, self._segments, offset)
         self._after_truncation(offset)
 
     def truncate_all(self, offset: int, now_ms: int) -> None:
@@ -586,9 +585,7 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, end)
         self.checkpointed_recovery_point = min(self.checkpointed_recovery_point, end)
         self.cleaned_offset = min(self.cleaned_offset, end)
-        truncation.rewind_producers(
-            self._files, self.directory, self.producers, self._segments, end
-        )
+        removal.rewind_producers(self._files, self.directory, self.producers, self._segments, end)
         self._assert_offsets()
         self._write_epochs()
 
