@@ -37,11 +37,6 @@ class OffsetLimits:
     timestamp: int | None = None
     none_is_latest: bool = False
 
-    @property
-    def is_latest(self) -> bool:
-        """Whether this is the end of every partition."""
-        return self.all_partitions == LATEST
-
     def check(self, partitions: Iterable[TopicPartition]) -> None:
         """Raise unless exactly the partitions that are read have a limit."""
         if self.all_partitions is not None or self.timestamp is not None:
