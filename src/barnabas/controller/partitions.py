@@ -238,6 +238,8 @@ class Partitions:
         without: int | None = None,
     ) -> None:
         knowledge = self._knowledge
+        former = knowledge.leaderships.get(key)
+        assert former is None or former.leader_epoch < leadership.leader_epoch, (former, leadership)
         knowledge.leaderships[key] = leadership
         online = leadership.leader >= 0
         phase = PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE

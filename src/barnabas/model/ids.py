@@ -25,6 +25,9 @@ NO_LEADER: Final = -1
 NO_EPOCH: Final = -1
 """An unknown epoch of a leader, a producer, a broker or a partition."""
 
+EPOCH_DURING_DELETION: Final = -2
+"""The leader epoch of a StopReplica for a deleted topic: newer than any leader's."""
+
 NO_OFFSET: Final = -1
 """An offset that is unknown, or does not exist."""
 
