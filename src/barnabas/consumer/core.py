@@ -33,11 +33,11 @@ from barnabas.consumer.health import consumer_health, consumer_metrics
 from barnabas.consumer.offsets import FoundOffset, Lookups
 from barnabas.consumer.position_events import PositionEvent
 from barnabas.consumer.positions import CommittedPositions, Positions
-from barnabas.consumer.reset import EARLIEST, LATEST, ResetPolicy
+from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import KafkaTimeoutError
 from barnabas.model.errors import BarnabasError, ConfigError
-from barnabas.model.ids import NO_EPOCH, TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, NO_EPOCH, TopicPartition
 from barnabas.model.isolation import IsolationLevel
 from barnabas.model.request_errors import request_error
 from barnabas.structs import OffsetAndMetadata

@@ -31,6 +31,10 @@ EPOCH_DURING_DELETION: Final = -2
 NO_OFFSET: Final = -1
 """An offset that is unknown, or does not exist."""
 
+LATEST: Final = -1
+EARLIEST: Final = -2
+"""Timestamps of ListOffsets that stand for the end and the start of a log."""
+
 METADATA_UUID: Uuid = bytes(15) + b"\x01"
 """Reserved by Kafka for its metadata topic; never generated."""
 

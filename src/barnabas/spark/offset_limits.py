@@ -18,10 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.model.errors import ConfigError, InvalidValueError
-from barnabas.model.ids import TopicPartition
-
-LATEST, EARLIEST = -1, -2
-"""In place of an offset or a timestamp, for brokers and in JSON."""
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 
 _NAMES = {"earliest": EARLIEST, "latest": LATEST}
 

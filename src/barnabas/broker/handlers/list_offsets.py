@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
-from barnabas.model.ids import NO_EPOCH, TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, NO_EPOCH, TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.list_offsets import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -3, -4, -5
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 FIRST_EPOCH_VERSION = 4
 FIRST_NOT_AVAILABLE_VERSION = 5
