@@ -1,81 +1,40 @@
 """Write tests/test_map.txt: for each module without a test of its own, the test that covers it.
 
-python tools/test_map.py            keep what still holds, propose the rest, write the file
-python tools/test_map.py --check    fail when a module is missing, or its test does not name it
+python tools/test_map.py                    drop rows that are no longer needed
+python tools/test_map.py --measure TESTS    run these tests; renew the rows that name one, or none
+python tools/test_map.py --check            fail when a module has no row, or a row no test
 
 A module `src/barnabas/a/b.py` has a test of its own in `tests/unit/a/test_b.py`. What cannot go
-wrong needs none: packages, wire messages, modules of declarations only. A proposal is the test that
-names the module or a class of it most often, the nearest folder first; where none does, the one
-that names a module that imports it.
+wrong needs none: packages, wire messages, modules of declarations only. A row is measured: its test
+runs more functions of the module than others do, or nearly as many from a folder that is nearer.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 import sys
-from collections import Counter
-from functools import cache
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from inspect import CO_OPTIMIZED
 from pathlib import Path
+from types import CodeType, FrameType
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "barnabas"
 TESTS = ROOT / "tests"
 TABLE = TESTS / "test_map.txt"
-NOBODY = "-"
-EXPORT = re.compile(r"^    \"([A-Z]\w*)\"", re.MULTILINE)
-CLASS = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
+NEARLY = 0.8
+"""A nearer test is taken if it runs so much of what the best one runs."""
 HEAD = """\
-# Modules without a test of their own, and the test that covers each ("-": none names it).
-# Written by tools/test_map.py, which keeps what still holds; see there.
+# Modules without a test of their own, and the test that covers each.
+# Measured and written by tools/test_map.py; see there.
 """
 
-
-WORD = re.compile(r"\bbarnabas(?:\.\w+)+|\b[A-Z]\w*[a-z]\w*")
-IMPORT = re.compile(r"^ *from (barnabas(?:\.\w+)*) import (\([^)]*\)|.*)", re.MULTILINE)
-
-
-@cache
-def tests() -> dict[str, Counter[str]]:
-    """Return the modules and classes that each test names, and how often."""
-    return {
-        str(path.relative_to(ROOT)): Counter(
-            name
-            for word in WORD.findall(path.read_text())
-            for name in (word, word.rpartition(".")[0])
-        )
-        for path in sorted(TESTS.rglob("test_*.py"))
-    }
-
-
-@cache
-def names(module: str) -> frozenset[str]:
-    """Return how a test may name a module: by its path, or by a class of it."""
-    classes = CLASS.findall((SOURCES / module).read_text())
-    path = Path(module)
-    if path.parent.name == "handlers":  # is reached by a request
-        classes.append("".join(map(str.capitalize, path.stem.split("_"))) + "Request")
-    if path.name == "__init__.py":
-        return frozenset({dotted(str(path.parent)), *EXPORT.findall((SOURCES / path).read_text())})
-    return frozenset({dotted(module), *classes})
-
-
-def dotted(module: str) -> str:
-    """Return the name under which a module is imported."""
-    return ".".join(("barnabas", *Path(module).with_suffix("").parts))
-
-
-@cache
-def importers() -> dict[str, list[str]]:
-    """Return the modules that import each module."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(SOURCES.rglob("*.py")):
-        module = str(path.relative_to(SOURCES))
-        for source, imported in IMPORT.findall(path.read_text()):
-            submodules = (f"{source}.{name}" for name in re.findall(r"\w+", imported))
-            for name in (source, *submodules):
-                found.setdefault(name, []).append(module)
-    return found
+Reached = Mapping[str, Mapping[str, int]]
+"""By module, by test: how many of the module's functions the test has run."""
 
 
 def untested() -> list[str]:
@@ -89,7 +48,8 @@ def untested() -> list[str]:
 def twin(module: str) -> Path:
     """Return where the test of a module is, if it has one of its own."""
     path = Path(module)
-    return TESTS / "unit" / path.parent / f"test_{path.stem.strip('_')}.py"
+    folders = [each for each in path.parent.parts if each != "python"]  # whose twins are compiled
+    return TESTS.joinpath("unit", *folders, f"test_{path.stem.strip('_')}.py")
 
 
 def _declares_only(module: str) -> bool:
@@ -113,28 +73,50 @@ def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.st
     ]
 
 
-def mentions(test: str, module: str) -> int:
-    """Return how often a test names a module, or else the modules that import it."""
-    words = tests().get(test, Counter())
-    if found := sum(words[name] for name in names(module)):
-        return found + 1000
-    users = importers().get(dotted(module), ())
-    own = sum(test == str(twin(each).relative_to(ROOT)) for each in users)
-    return own + sum(words[name] for each in users for name in names(each))
+class Measurement:
+    """A plugin of pytest that sees which functions of ours each test file runs."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[CodeType]] = defaultdict(set)
+        self._running: set[CodeType] = set()
+        """What the present test file has run."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        self._running = self._seen[str(item.path.relative_to(ROOT))]
+        threading.setprofile(self._look)
+        sys.setprofile(self._look)
+
+    def pytest_sessionfinish(self) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+    def _look(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            self._running.add(frame.f_code)
+
+    def reached(self) -> Reached:
+        """Return what the tests have run."""
+        found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        prefix = f"{SOURCES}/"
+        for test, functions in self._seen.items():
+            for code in functions:
+                if code.co_filename.startswith(prefix) and code.co_flags & CO_OPTIMIZED:
+                    found[code.co_filename.removeprefix(prefix)][test] += 1
+        return found
 
 
-def proposal(module: str) -> str:
-    """Return the test that probably covers a module."""
+def covering(module: str, counts: Mapping[str, int]) -> str:
+    """Return the test that covers a module, of those that run something of it."""
     folders = Path(module).parts[:-1]
+    best = max(counts.values())
 
-    def rank(test: str) -> tuple[bool, bool, int, int]:
+    def rank(test: str) -> tuple[int, int]:
         parts = Path(test).parts[2:] if test.startswith("tests/unit/") else ()
         near = sum(a == b for a, b in zip(parts, folders, strict=False))
-        count = mentions(test, module)
-        return count > 1000, tests()[test][dotted(module)] > 0, near, count
+        return near, counts[test]
 
-    found = [test for test in tests() if mentions(test, module)]
-    return max(found, key=rank, default=NOBODY)
+    return max((test for test, count in counts.items() if count >= NEARLY * best), key=rank)
 
 
 def read() -> dict[str, str]:
@@ -145,13 +127,17 @@ def read() -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def written() -> str:
-    """Return the table as it should be: rows that still hold stay."""
+def written(reached: Reached) -> str:
+    """Return the table; rows whose tests were not compared stay."""
     known = read()
+    compared = {test for counts in reached.values() for test in counts}
     rows = {}
     for module in untested():
-        test = known.get(module, NOBODY)
-        rows[module] = test if mentions(test, module) else proposal(module)
+        test = known.get(module)
+        if module in reached and (test is None or test in compared):
+            test = covering(module, reached[module])
+        if test is not None:
+            rows[module] = test
     width = max(map(len, rows))
     return HEAD + "".join(f"{module.ljust(width)}  {test}\n" for module, test in rows.items())
 
@@ -161,19 +147,30 @@ def complaints() -> list[str]:
     known, needed = read(), untested()
     found = [f"{module}: has no test, and no row" for module in needed if module not in known]
     found += [f"{module}: needs no row" for module in known if module not in needed]
-    for module, test in known.items():
-        if module in needed and test != NOBODY and not mentions(test, module):
-            found.append(f"{module}: {test} does not name it")
+    found += [f"{module}: {test} does not exist" for module, test in known.items() if gone(test)]
     return found
 
 
+def gone(test: str) -> bool:
+    """Return whether there is no such test."""
+    return not (ROOT / test).is_file()
+
+
 def main(arguments: list[str]) -> int:
-    if arguments == ["--check"]:
-        wrong = complaints()
-        for each in wrong:
-            print(each, file=sys.stderr)
-        return int(bool(wrong))
-    TABLE.write_text(written())
+    reached: Reached = {}
+    match arguments:
+        case ["--check"]:
+            wrong = complaints()
+            for each in wrong:
+                print(each, file=sys.stderr)
+            return int(bool(wrong))
+        case ["--measure", *tests]:
+            measurement = Measurement()
+            failed = pytest.main(["-q", "-p", "no:cacheprovider", *tests], plugins=[measurement])
+            if failed:
+                return int(failed)
+            reached = measurement.reached()
+    TABLE.write_text(written(reached))
     return 0
 
 

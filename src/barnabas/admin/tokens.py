@@ -102,14 +102,8 @@ async def renew_delegation_token(
     timeout_ms: float | None = None,
 ) -> int:
     """Renew a token and return its new expiry time."""
-
-    async def ask(connection: Connection) -> int:
-        request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
-        response: RenewDelegationTokenResponse = await connection.send(request)
-        check(response.error_code, "delegation token")
-        return response.expiry_timestamp_ms
-
-    return await at_controller(client, ask, timeout_ms=timeout_ms)
+    request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
+    return await _change_expiry(client, request, timeout_ms)
 
 
 async def expire_delegation_token(
@@ -120,10 +114,18 @@ async def expire_delegation_token(
     timeout_ms: float | None = None,
 ) -> int:
     """Expire a token after a time, or immediately, and return its new expiry time."""
+    request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
+    return await _change_expiry(client, request, timeout_ms)
 
+
+async def _change_expiry(
+    client: ClusterClient,
+    request: RenewDelegationTokenRequest | ExpireDelegationTokenRequest,
+    timeout_ms: float | None,
+) -> int:
     async def ask(connection: Connection) -> int:
-        request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
-        response: ExpireDelegationTokenResponse = await connection.send(request)
+        response: RenewDelegationTokenResponse | ExpireDelegationTokenResponse
+        response = await connection.send(request)
         check(response.error_code, "delegation token")
         return response.expiry_timestamp_ms
 

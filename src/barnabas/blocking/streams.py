@@ -31,8 +31,6 @@ from barnabas.consumer import streams as machines
 from barnabas.consumer.streams.chunks import Chunk, ChunkQueue, PartitionFeed
 from barnabas.consumer.streams.iteration import Iteration, IteratorState
 from barnabas.consumer.streams.message_sets import (
-    EARLIEST,
-    LATEST,
     FetchRequest,
     FetchRequestBuilder,
     FetchResponse,
@@ -45,7 +43,7 @@ from barnabas.consumer.streams.message_sets import (
 from barnabas.consumer.streams.simple import Fetched
 from barnabas.coordination.contract import Coordination
 from barnabas.model.errors import ConfigError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 from barnabas.records.batch import Record
 from barnabas.records.bounds import RECORD_MAX, Bounds
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
-from barnabas.broker.io_threads import IoThreads
+from barnabas.broker.loop import IoThreads
 from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.logs import Logs

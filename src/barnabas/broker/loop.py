@@ -7,14 +7,16 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 from barnabas.timing.wheel import TimingWheel
 
 NICENESS = 10
 """About a tenth of a core under contention; all of a core that is idle."""
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -162,3 +164,33 @@ def _lower_priority() -> None:
         thread_id = threading.get_native_id()
         niceness = os.getpriority(os.PRIO_PROCESS, thread_id) + NICENESS
         os.setpriority(os.PRIO_PROCESS, thread_id, min(niceness, 19))
+
+
+class IoThreads(Executor):
+    """The threads of `num.io.threads`, whose number can be changed while they work."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = _pool(count)
+        self._lock = Lock()  # threads submit work too
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Queue work."""
+        with self._lock:
+            return self._pool.submit(work, *args, **kwargs)
+
+    def resize(self, count: int) -> None:
+        """Use another number of threads; the old ones finish their work and end."""
+        if count != self.count:
+            with self._lock:
+                former, self._pool, self.count = self._pool, _pool(count), count
+            former.shutdown(wait=False)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Accept no more work."""
+        with self._lock:
+            self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _pool(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, "barnabas-io")

@@ -19,13 +19,13 @@ from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.core import ConsumerCore
 from barnabas.consumer.partition_fetch_state import PartitionFetch
-from barnabas.consumer.reset import EARLIEST, LATEST, ResetPolicy
+from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Subscription
 from barnabas.errors import LogTruncationError, OffsetOutOfRangeError
 from barnabas.kernels import ConsumerRecord
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 from barnabas.model.isolation import IsolationLevel
 
 WAIT_MS = 100.0

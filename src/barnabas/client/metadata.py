@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, ZERO_UUID, TopicPartition, Uuid
 from barnabas.model.request_errors import request_error
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class ClientMetadata:
         if known_topic is not None and known_topic.topic_id == topic_id:
             known = known_topic.partitions.get(received.partition_index)
             # Versions without epochs give -1: then the latest response counts.
-            if known is not None and -1 < received.leader_epoch < known.leader_epoch:
+            if known is not None and NO_EPOCH < received.leader_epoch < known.leader_epoch:
                 return known
         return PartitionView(
             received.partition_index,
@@ -170,7 +170,7 @@ class ClientMetadata:
     def leader_epoch(self, partition: TopicPartition) -> int:
         """Return the epoch of a partition's leader, -1 if unknown."""
         view = self.partition(partition)
-        return view.leader_epoch if view is not None else -1
+        return view.leader_epoch if view is not None else NO_EPOCH
 
     def partitions_for(self, topic: str) -> tuple[int, ...] | None:
         """Return the partitions of a topic in order; None while it is not known to exist."""

@@ -33,11 +33,11 @@ from barnabas.consumer.health import consumer_health, consumer_metrics
 from barnabas.consumer.offsets import FoundOffset, Lookups
 from barnabas.consumer.position_events import PositionEvent
 from barnabas.consumer.positions import CommittedPositions, Positions
-from barnabas.consumer.reset import EARLIEST, LATEST, ResetPolicy
+from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.errors import KafkaTimeoutError
 from barnabas.model.errors import BarnabasError, ConfigError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, NO_EPOCH, TopicPartition
 from barnabas.model.isolation import IsolationLevel
 from barnabas.model.request_errors import request_error
 from barnabas.structs import OffsetAndMetadata
@@ -286,7 +286,7 @@ class ConsumerCore:
             return f": topic {partition.topic!r} has {len(known)} partitions"
         return ""
 
-    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         """Continue from an offset."""
         self.subscription.seek(partition, offset, leader_epoch)
         self.fetcher.schedule()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from barnabas.consumer.subscription import Assigned
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 
 
 class BlockedBy(Enum):
@@ -66,8 +66,8 @@ class PartitionFetch:
         self.version = self.state.version
         self.offset = self.state.position
         self.epoch = self.state.leader_epoch
-        self.leader_epoch = -1  # of the leader against whose log the position was validated
-        self.checking_epoch = -1
+        self.leader_epoch = NO_EPOCH  # of the leader against whose log the position was validated
+        self.checking_epoch = NO_EPOCH
         self.validating = False
         self.halted = False
         self.failures = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from barnabas.consumer.subscription import Assigned, Subscription
 from barnabas.errors import LogTruncationError, OffsetOutOfRangeError
+from barnabas.model.ids import NO_EPOCH
 from barnabas.structs import OffsetAndMetadata
 
 
@@ -30,7 +31,9 @@ class PositionFound(PositionEvent):
 
     __slots__ = ("leader_epoch", "offset")
 
-    def __init__(self, state: Assigned, version: int, offset: int, leader_epoch: int = -1) -> None:
+    def __init__(
+        self, state: Assigned, version: int, offset: int, leader_epoch: int = NO_EPOCH
+    ) -> None:
         super().__init__(state, version)
         self.offset = offset
         self.leader_epoch = leader_epoch

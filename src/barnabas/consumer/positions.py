@@ -19,10 +19,9 @@ from barnabas.consumer.position_events import (
     PositionEvent,
     PositionFound,
 )
-from barnabas.consumer.reset import LATEST
 from barnabas.consumer.subscription import Assigned, Subscription
 from barnabas.model.errors import BarnabasError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import LATEST, TopicPartition
 from barnabas.structs import OffsetAndMetadata
 
 Committed = Callable[[list[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata]]]

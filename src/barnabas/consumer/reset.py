@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from barnabas.model.errors import ConfigError
-
-EARLIEST = -2
-LATEST = -1
-"""Special timestamps of ListOffsets."""
+from barnabas.model.ids import EARLIEST, LATEST
 
 _BY_DURATION = "by_duration:"
 _DURATION = re.compile(

@@ -20,7 +20,7 @@ from barnabas.consumer.interceptors import Interceptors
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.errors import IllegalStateError, NoOffsetForPartitionError
 from barnabas.metadata.topic_names import illegal_name
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.structs import OffsetAndMetadata
 
 
@@ -56,7 +56,7 @@ class Assigned:
         self.owned = True
         self.paused = False
         self.position: int | None = None  # the offset of the next record for the user
-        self.leader_epoch = -1  # of the record before the position, -1 if unknown
+        self.leader_epoch = NO_EPOCH  # of the record before the position, -1 if unknown
         self.reset: ResetPolicy | None = None  # the pending reset, if any
         self.version = 0
         self.committed: OffsetAndMetadata | None = None
@@ -76,7 +76,7 @@ class Assigned:
             return None
         return max(0, end - self.position)
 
-    def seek(self, offset: int, leader_epoch: int = -1) -> None:
+    def seek(self, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         """Continue from this offset; what was fetched from elsewhere is dropped."""
         self.position = offset
         self.leader_epoch = leader_epoch
@@ -86,7 +86,7 @@ class Assigned:
     def request_reset(self, policy: ResetPolicy) -> None:
         """Request a position by policy; until it is found there is none."""
         self.position = None
-        self.leader_epoch = -1
+        self.leader_epoch = NO_EPOCH
         self.reset = policy
         self.version += 1
 
@@ -202,7 +202,7 @@ class Subscription:
         except KeyError:
             raise IllegalStateError(f"partition {partition} is not assigned") from None
 
-    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         """Continue from this offset in a partition."""
         self.state(partition).seek(offset, leader_epoch)
 

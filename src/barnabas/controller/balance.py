@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from barnabas.controller.election import elect_any, elect_preferred
+from barnabas.controller.election import Election, elect_any, elect_preferred
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.partitions import Partitions
@@ -31,46 +31,44 @@ class Balance:
     ) -> dict[TopicPartition, ErrorCode]:
         """Elect the preferred replicas; return the result for each partition."""
         knowledge = self._knowledge
-        answers: dict[TopicPartition, ErrorCode] = {}
-        wanted = []
-        for key in keys:
-            error = self._refusal(key)
-            if error is ErrorCode.NONE and (
-                knowledge.leaderships[key].leader == knowledge.replicas(key)[0]
-            ):
-                error = ErrorCode.ELECTION_NOT_NEEDED
-            if error is ErrorCode.NONE:
-                wanted.append(key)
-            else:
-                answers[key] = error
-        failed = set(await self._partitions.elect(wanted, elect_preferred))
-        for key in wanted:
-            answers[key] = (
-                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if key in failed else ErrorCode.NONE
-            )
-        return answers
+        return await self._elect(
+            keys,
+            elect_preferred,
+            lambda key: knowledge.leaderships[key].leader == knowledge.replicas(key)[0],
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        )
 
     async def elect_unclean(
         self, keys: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
         """Elect leaders for offline partitions, uncleanly if need be; return the results."""
         knowledge = self._knowledge
+        return await self._elect(
+            keys,
+            elect_any,
+            lambda key: knowledge.serves(knowledge.leaderships[key].leader, key),
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        )
+
+    async def _elect(
+        self,
+        keys: Iterable[TopicPartition],
+        election: Election,
+        is_elected: Callable[[TopicPartition], bool],
+        unavailable: ErrorCode,
+    ) -> dict[TopicPartition, ErrorCode]:
         answers: dict[TopicPartition, ErrorCode] = {}
         wanted = []
         for key in keys:
             error = self._refusal(key)
-            if error is ErrorCode.NONE and knowledge.serves(knowledge.leaderships[key].leader, key):
+            if error is ErrorCode.NONE and is_elected(key):
                 error = ErrorCode.ELECTION_NOT_NEEDED
             if error is ErrorCode.NONE:
                 wanted.append(key)
             else:
                 answers[key] = error
-        failed = set(await self._partitions.elect(wanted, elect_any))
-        for key in wanted:
-            answers[key] = (
-                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if key in failed else ErrorCode.NONE
-            )
-        return answers
+        failed = set(await self._partitions.elect(wanted, election))
+        return answers | {key: unavailable if key in failed else ErrorCode.NONE for key in wanted}
 
     async def take_legacy(self) -> None:
         """Hold the elections that the legacy node asks for, and remove it."""

@@ -13,7 +13,7 @@ from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import Leadership
 from barnabas.controller.partitions import Partitions
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_EPOCH, TopicPartition
 
 
 class Wish(NamedTuple):
@@ -92,7 +92,7 @@ class IsrChanges:
         for replica, epoch in zip(wish.isr, wish.broker_epochs, strict=True):
             view = knowledge.brokers.get(replica)
             leaving = replica in knowledge.shutting_down and replica not in present.isr
-            if view is None or leaving or epoch not in (-1, view.epoch):
+            if view is None or leaving or epoch not in (NO_EPOCH, view.epoch):
                 return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.NONE
 

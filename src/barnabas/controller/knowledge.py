@@ -16,7 +16,7 @@ from barnabas.controller.phases import (
     ReplicaPhase,
 )
 from barnabas.metadata.cluster_view import BrokerView
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 
 Replica = tuple[TopicPartition, int]
 """One replica: partition and broker."""
@@ -67,7 +67,7 @@ class Knowledge:
     def lives(self, broker_id: int, epoch: int) -> bool:
         """Return whether a broker is alive with this broker epoch (-1: any)."""
         view = self.brokers.get(broker_id)
-        return view is not None and (epoch == -1 or epoch >= view.epoch)
+        return view is not None and (epoch == NO_EPOCH or epoch >= view.epoch)
 
     def serves(self, broker_id: int, key: TopicPartition) -> bool:
         """Return whether a broker is alive and the disk of this replica works."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC, Leadership
 from barnabas.metadata.cluster_view import BrokerView
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import EPOCH_DURING_DELETION, NO_EPOCH, TopicPartition, Uuid
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -32,9 +32,6 @@ from barnabas.wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-
-EPOCH_DURING_DELETION = -2
-"""The leader epoch of a StopReplica for a deleted topic: newer than any leader's."""
 
 ROLES_PER_REQUEST = 1000
 """A broker may have to create a log for each, and must respond in time."""
@@ -64,6 +61,7 @@ class Outbox:
 
     def lead(self, brokers: Iterable[int], key: TopicPartition, *, new: bool = False) -> None:
         """Send LeaderAndIsr to a partition's replicas, and UpdateMetadata to all brokers."""
+        assert not self._knowledge.goes(key.topic), f"{key} would be recreated"
         for broker in brokers:
             partitions = self._led.setdefault(broker, {})
             partitions[key] = partitions.get(key, False) or new
@@ -123,6 +121,7 @@ class Outbox:
             assignment = knowledge.assignment(key)
             if leadership is None or assignment is None:
                 continue  # deleted meanwhile
+            assert leadership.isr, f"{key}: the in-sync replicas are never empty"
             leaders.add(leadership.leader)
             topic = topics.get(key.topic)
             if topic is None:
@@ -203,7 +202,7 @@ class Outbox:
             if self._knowledge.goes(key.topic):
                 epoch = EPOCH_DURING_DELETION
             else:
-                epoch = leadership.leader_epoch if leadership is not None else -1
+                epoch = leadership.leader_epoch if leadership is not None else NO_EPOCH
             topic.partition_states.append(
                 StopReplicaPartitionState(
                     partition_index=key.partition, leader_epoch=epoch, delete_partition=delete

@@ -24,7 +24,7 @@ from barnabas.controller.phases import PartitionPhase
 from barnabas.coordination.contract import BadVersion, Create, NodeExists, Set
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import CorruptFileError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import NO_LEADER, TopicPartition
 
 logger = logging.getLogger("barnabas.controller")
 
@@ -182,7 +182,7 @@ class Partitions:
             for key in pending:
                 present = self._knowledge.leaderships.get(key)
                 if present is not None and broker in present.isr:
-                    leader = -1 if present.leader == broker else present.leader
+                    leader = NO_LEADER if present.leader == broker else present.leader
                     left = tuple(replica for replica in present.isr if replica != broker)
                     changed[key] = present.led_by(leader, left or present.isr)
             pending = await self._write(changed, without=broker)
@@ -238,6 +238,8 @@ class Partitions:
         without: int | None = None,
     ) -> None:
         knowledge = self._knowledge
+        former = knowledge.leaderships.get(key)
+        assert former is None or former.leader_epoch < leadership.leader_epoch, (former, leadership)
         knowledge.leaderships[key] = leadership
         online = leadership.leader >= 0
         phase = PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from barnabas.controller.balance import Balance
-from barnabas.controller.broker_registrations import BrokerRegistrations
+from barnabas.controller.broker_registrations import ProcessedRegistrations, Roster, turnover
 from barnabas.controller.catalogue import Catalogue
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_without
@@ -25,13 +25,12 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replica_state_machine import ReplicaStateMachine
-from barnabas.controller.roster import Roster, turnover
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 
 __all__ = ["Event", "Term"]
 
@@ -64,7 +63,7 @@ class Term:
         self._tree = tree
         self._watches = watches = Watches(post)
         guarded = GuardedTree(tree, epoch_version)
-        self._registrations = BrokerRegistrations(guarded)
+        self._registrations = ProcessedRegistrations(guarded)
         self._roster = Roster(tree, watches.on(self.brokers_changed))
         self._catalogue = Catalogue(guarded, new_topic_id, watches.on_child(self.topic_changed))
         self._failed_disks = Notices(
@@ -222,7 +221,7 @@ class Term:
         view = knowledge.brokers.get(broker_id)
         if view is None:
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
-        if broker_epoch != -1 and broker_epoch < view.epoch:
+        if broker_epoch != NO_EPOCH and broker_epoch < view.epoch:
             raise RequestError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker_id} has restarted")
         knowledge.shutting_down.add(broker_id)
         shared = [

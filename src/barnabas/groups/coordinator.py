@@ -8,7 +8,6 @@ belong to a group without any. Its other parts share the tables of groups and of
 
     offset_requests   commit, fetch and delete offsets
     administration    describe, list and delete groups
-    forgetting        expire offsets past their retention, or of deleted topics
     replaying         rebuild the state from the log
 
 State changes immediately, before its records are committed. So the host must not let a response
@@ -21,7 +20,7 @@ coordinator answers for one group, and the host combines the answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -37,7 +36,6 @@ from barnabas.groups.classic_rebalances import ClassicRebalances, join_refusal
 from barnabas.groups.consumer import ConsumerProtocol, refusal
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.consumer_request import JOINING, validate
-from barnabas.groups.forgetting import Forgetting
 from barnabas.groups.group import Group, Groups
 from barnabas.groups.migration import downgraded, upgrade_records, upgraded
 from barnabas.groups.offset_requests import OffsetRequests
@@ -86,7 +84,6 @@ class GroupCoordinator:
         self.administration = Administration(
             self.groups, self.offsets, options.consumer_assignors[0]
         )
-        self.forgetting = Forgetting(self.groups, self.offsets)
         self.replaying = Replaying(self.groups, self.offsets)
 
     # -- members of classic groups
@@ -313,6 +310,35 @@ class GroupCoordinator:
                 return Outcome()  # of a group that was replaced by one of the other type
         assert isinstance(group, ConsumerGroup)
         return self._settled(group, outcome, now_ms)
+
+    def expire_offsets(self, now_ms: int) -> Outcome:
+        """Remove expired offsets, and empty groups that have none left."""
+        outcome = Outcome()
+        undos: list[Callable[[], None]] = []
+        gone: Groups = {}
+        for group_id, group in list(self.groups.items()):
+            rule = group.expiry()
+            if rule is not None:
+                records, undo_expiry = self.offsets.expire(group_id, rule, now_ms)
+                outcome.records += records
+                undos.append(undo_expiry)
+            if group.is_idle and not self.offsets.of(group_id):
+                outcome.records += group.tombstones()
+                gone[group_id] = self.groups.pop(group_id)
+
+        def undo(code: ErrorCode) -> list[Reply]:
+            self.groups.update({**gone, **self.groups})
+            for step in reversed(undos):
+                step()
+            return []
+
+        outcome.undo = undo if outcome.records else None
+        return outcome
+
+    def topics_deleted(self, names: Collection[str]) -> Outcome:
+        """Remove the offsets of deleted topics."""
+        records = self.offsets.remove_topics(names)
+        return Outcome(records=records, undo=(lambda code: []) if records else None)
 
     # -- loading and unloading
 

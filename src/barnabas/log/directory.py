@@ -344,7 +344,7 @@ class LogDirectory:
 
     # -- ending -------------------------------------------------------------------------------
 
-    def close(self, now_ms: int, broker_epoch: int = -1, *, each: EachFlush = map) -> None:
+    def close(self, now_ms: int, broker_epoch: int = NO_EPOCH, *, each: EachFlush = map) -> None:
         """Stop cleanly: all logs flushed, checkpoints written, marker set, lock released.
 
         If a log is damaged there is no marker: it would claim that this one was closed, too.

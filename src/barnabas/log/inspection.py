@@ -35,6 +35,7 @@ from barnabas.log.segment import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, is_s
 from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
+from barnabas.model.ids import NO_EPOCH
 from barnabas.records.control import ControlType
 from barnabas.records.entry_search import is_zero
 from barnabas.records.legacy import iterate_messages
@@ -188,7 +189,9 @@ def inspect_partition(files: Files, directory: str) -> Iterator[Flaw]:
         following = next(later, FAR)
         followed = following != FAR
         bound = min(following, base + OFFSET_SPAN_MAX + 1)
-        flaw = _walk(files, path, base, bound, epochs[-1][0] if epochs else -1, batches, followed)
+        flaw = _walk(
+            files, path, base, bound, epochs[-1][0] if epochs else NO_EPOCH, batches, followed
+        )
         for position, what in batches.unreadable:
             flaws.append(Flaw(path, position, what, "kept as it is; readers get an error"))
         flaws += _gaps(path, end if index else base, batches)

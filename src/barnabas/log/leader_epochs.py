@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from barnabas.log.checkpoints import decode_lines, encode_lines
 from barnabas.model.errors import CorruptFileError
-from barnabas.model.ids import NO_EPOCH
+from barnabas.model.ids import NO_EPOCH, NO_OFFSET
 
 EPOCH_FILE = "leader-epoch-checkpoint"
-NO_OFFSET = -1
 
 
 class LeaderEpochs:

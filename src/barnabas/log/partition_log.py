@@ -21,13 +21,11 @@ from barnabas.kernels import assign_offsets
 from barnabas.kernels.batch_header import CONTROL_BIT, BatchHeader
 from barnabas.kernels.contract import Buffer
 from barnabas.log import (
-    closing,
     opening,
     partition_metadata,
     removal,
     retention,
     search,
-    truncation,
 )
 from barnabas.log.file_pool import FilePool
 from barnabas.log.flush import Flush
@@ -563,7 +561,7 @@ class PartitionLog:
             self.truncate_all(offset, now_ms)
             return
         self._truncations += 1
-        self.log_end_offset = truncation.cut(self._files, self.directory, self._segments, offset)
+        self.log_end_offset = removal.cut(self._files, self.directory, self._segments, offset)
         self._after_truncation(offset)
 
     def truncate_all(self, offset: int, now_ms: int) -> None:
@@ -585,9 +583,7 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, end)
         self.checkpointed_recovery_point = min(self.checkpointed_recovery_point, end)
         self.cleaned_offset = min(self.cleaned_offset, end)
-        truncation.rewind_producers(
-            self._files, self.directory, self.producers, self._segments, end
-        )
+        removal.rewind_producers(self._files, self.directory, self.producers, self._segments, end)
         self._assert_offsets()
         self._write_epochs()
 
@@ -602,11 +598,7 @@ class PartitionLog:
     def begin_close(self) -> Flush | None:
         """Write what the next clean start expects, and collect what must still be flushed."""
         end = self.log_end_offset
-        side_files = closing.write_side_files(
-            self._files, self.directory, self._segments, self.producers, end
-        )
-        if side_files:
-            self._unflushed.directories.add(self.directory)
+        side_files = self._unflushed.gather_side_files(self._segments, self.producers, end)
         return self._gather(end, side_files)
 
     def close(self, now_ms: int) -> None:

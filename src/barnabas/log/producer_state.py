@@ -19,12 +19,11 @@ from barnabas.kernels.batch_header import TRANSACTIONAL_BIT, BatchHeader
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import NO_EPOCH
+from barnabas.model.ids import NO_EPOCH, NO_OFFSET
 
 BATCHES_REMEMBERED = 5
 SEQUENCE_COUNT = 2**31
 NO_SEQUENCE = -1
-NO_OFFSET = -1
 
 
 class SentBatch(NamedTuple):

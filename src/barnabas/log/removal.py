@@ -1,7 +1,8 @@
-"""Segments that leave a log, with the snapshots beside them: the oldest, and compacted ones.
+"""What leaves a log, with the snapshots beside it: the oldest segments, compacted ones, the end.
 
-Their files are renamed to .deleted and returned to the caller, who unlinks them when no reader can
-use them.
+Segment files are renamed to .deleted and returned to the caller, who unlinks them when no reader
+can use them. What is truncated must not reappear after a crash, between batches that are written
+next; so everything is flushed before the log continues. The log lowers its own offsets.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.log.file_pool import FilePool
-from barnabas.log.producer_snapshot import take_out_snapshots
+from barnabas.log.files import Files
+from barnabas.log.producer_snapshot import snapshot_offsets, snapshot_path, take_out_snapshots
+from barnabas.log.producer_state import ProducerStates
+from barnabas.log.replay import rebuild_producers
 from barnabas.log.segment import Segment
 from barnabas.log.segments import Segments
 
@@ -38,3 +42,24 @@ def replace(
     for segment in old:
         paths += segment.take_out()
     return paths + take_out_snapshots(pool.files, directory, new.base_offset, following)
+
+
+def cut(files: Files, directory: str, segments: Segments, offset: int) -> int:
+    """Remove the batches that contain `offset` or are above it; return the new log end."""
+    segments.remove_above(offset)
+    active = segments.active
+    located = active.locate(offset)
+    end = active.end_offset() if located is None else active.truncate(located[0])
+    active.file.get().flush()
+    files.flush_dir(directory)
+    return end
+
+
+def rewind_producers(
+    files: Files, directory: str, producers: ProducerStates, segments: Segments, end: int
+) -> None:
+    """Restore the producer state as of the log end, and remove snapshots above it."""
+    for taken in snapshot_offsets(files, directory):
+        if taken > end:
+            files.unlink(snapshot_path(directory, taken))
+    rebuild_producers(files, directory, producers, list(segments), end)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from barnabas.kernels.batch_header import BatchHeader
 from barnabas.log.segment import LOG, Segment
 from barnabas.model.errors import CorruptFileError, CorruptRecordError
+from barnabas.model.ids import EARLIEST, LATEST
 from barnabas.records.batch import Record, read_batch
 from barnabas.records.compression import TooLargeError
 from barnabas.records.legacy import iterate_messages
-
-LATEST, EARLIEST = -1, -2
 
 
 class FoundOffset(NamedTuple):

@@ -10,7 +10,8 @@ from barnabas.log import partition_metadata
 from barnabas.log.files import Files
 from barnabas.log.flush import Flush
 from barnabas.log.leader_epochs import EPOCH_FILE, LeaderEpochs
-from barnabas.log.producer_snapshot import snapshot_path
+from barnabas.log.producer_snapshot import snapshot_path, write_snapshot
+from barnabas.log.producer_state import ProducerStates
 from barnabas.log.segments import Segments
 
 
@@ -73,6 +74,26 @@ class Unflushed:
         leader_epochs.changed = False
         self.directories.clear()
         return flush
+
+    def gather_side_files(
+        self, segments: Segments, producers: ProducerStates, end: int
+    ) -> list[str]:
+        """Write what a clean start reads instead of the batches; return the files to flush.
+
+        That is: all indexes, and the state of producers at the log's end.
+        """
+        paths = []
+        for segment in segments:
+            segment.finish()
+            if segment.side_files_changed:
+                paths += segment.side_files()
+        snapshot = snapshot_path(self._directory, end)
+        if end > segments[0].base_offset and not self._files.exists(snapshot):
+            write_snapshot(self._files, self._directory, producers, end)
+            paths.append(snapshot)
+        if paths:
+            self.directories.add(self._directory)
+        return paths
 
     def settle(self, flush: Flush, leader_epochs: LeaderEpochs) -> None:
         """Record the outcome of a flush that was gathered here."""

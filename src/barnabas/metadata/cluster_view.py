@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from barnabas.model.ids import ZERO_UUID, Uuid
+from barnabas.model.ids import NO_EPOCH, ZERO_UUID, Uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class BrokerView:
     broker_id: int
     endpoints: Mapping[str, tuple[str | None, int]]
     rack: str | None
-    epoch: int = -1
+    epoch: int = NO_EPOCH
     protocols: Mapping[str, int] = field(default_factory=dict)
     """The number of each listener's security protocol, as on the wire."""
     control_plane: str | None = None

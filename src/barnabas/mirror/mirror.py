@@ -40,7 +40,7 @@ class TargetLagsError(RetriableError):
     """The producer does not know a new partition yet; the next session checks again."""
 
 
-class Session:
+class MirrorSession:
     """One run; `progress` outlives it, `notify` is called with messages for the user.
 
     `began` is set once both clusters have responded and the mirror's producer has started.
@@ -230,7 +230,7 @@ class Mirror:
         failures, since_s, before = 0, 0.0, 0
         began = False
         while True:
-            session = Session(self._options, self._engine, self.progress, self._notify)
+            session = MirrorSession(self._options, self._engine, self.progress, self._notify)
             try:
                 await session.run()
                 return

@@ -25,6 +25,16 @@ NO_LEADER: Final = -1
 NO_EPOCH: Final = -1
 """An unknown epoch of a leader, a producer, a broker or a partition."""
 
+EPOCH_DURING_DELETION: Final = -2
+"""The leader epoch of a StopReplica for a deleted topic: newer than any leader's."""
+
+NO_OFFSET: Final = -1
+"""An offset that is unknown, or does not exist."""
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+"""Timestamps of ListOffsets that stand for the end and the start of a log."""
+
 METADATA_UUID: Uuid = bytes(15) + b"\x01"
 """Reserved by Kafka for its metadata topic; never generated."""
 

@@ -23,6 +23,7 @@ from barnabas.kernels import (
     stamp_timestamp,
 )
 from barnabas.kernels.batch_header import ATTRIBUTES_AT, LENGTH_AT, PREFIX_SIZE, SIZE_MAX
+from barnabas.model.ids import NO_EPOCH
 from barnabas.records.batch import BatchHeader
 from barnabas.records.bounded_decompression import Chunk, unpack_chunks
 from barnabas.records.bounds import READING, Bounds
@@ -38,9 +39,9 @@ def build_batch(
     *,
     level: int | None = None,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_EPOCH,
     producer_id: int = -1,
-    producer_epoch: int = -1,
+    producer_epoch: int = NO_EPOCH,
     base_sequence: int = -1,
     transactional: bool = False,
     control: bool = False,
@@ -85,9 +86,9 @@ def finish(
     level: int | None = None,
     *,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_EPOCH,
     producer_id: int = -1,
-    producer_epoch: int = -1,
+    producer_epoch: int = NO_EPOCH,
     base_sequence: int = -1,
     attributes: int = 0,
     last_offset_delta: int = -1,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from barnabas.kernels import Record
 from barnabas.model.errors import CorruptRecordError
+from barnabas.model.ids import NO_EPOCH
 from barnabas.records.builder import build_batch
 
 _KEY = struct.Struct(">hh")
@@ -42,7 +43,7 @@ def build_control_batch(
     coordinator_epoch: int,
     now_ms: int,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_EPOCH,
 ) -> bytes:
     """Return the batch of one marker; it has one offset and no sequence."""
     return build_batch(

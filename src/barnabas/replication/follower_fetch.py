@@ -16,10 +16,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from barnabas.log.partition_log import PartitionLog
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, NO_OFFSET, TopicPartition, Uuid
 from barnabas.replication.partition import Partition
-from barnabas.replication.truncation import truncation_offset
 from barnabas.wire.messages.fetch import PartitionData
 
 LOOK_MS = 3000
@@ -256,3 +256,25 @@ class FollowerFetch:
         for followed in self._followed.values():
             followed.not_before_ms = max(followed.not_before_ms, now_ms + self._backoff_ms)
         self._touch_all()
+
+
+def truncation_offset(log: PartitionLog, epoch: int, end_offset: int) -> int:
+    """Return where to truncate `log`, whose leader says that `epoch` ends at `end_offset`.
+
+    The leader returns the end of the greatest epoch that it knows at or below the follower's last
+    one. What the follower has beyond the common part was never acknowledged.
+
+    If the follower does not know the leader's epoch, it truncates to the end of its next lower one;
+    its next fetch then carries that epoch, and the leader responds again if need be.
+    """
+    log_end = log.log_end_offset
+    if end_offset == NO_OFFSET:
+        return min(log.high_watermark, log_end)
+    if epoch == NO_EPOCH:
+        return min(end_offset, log_end)
+    own_epoch, own_end = log.leader_epochs.end_offset_of(epoch, log_end)
+    if own_end == NO_OFFSET:
+        return min(end_offset, log_end)
+    if own_epoch != epoch:
+        return min(own_end, log_end)
+    return min(end_offset, own_end, log_end)

@@ -26,6 +26,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from barnabas.model.ids import NO_EPOCH
+
 ASK_FROM = 1 / 2
 LEASE = 0.9
 """Fractions of the session's timeout. What the lease leaves out allows for a clock slower than the
@@ -50,7 +52,7 @@ class Answer:
     """Whether it counts the asking broker among those that are alive."""
     in_contact: bool | None = None
     """Whether it is connected to the coordination service; None if it cannot say."""
-    controller_epoch: int = -1
+    controller_epoch: int = NO_EPOCH
 
 
 class Verdict(NamedTuple):

@@ -19,10 +19,10 @@ from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
-from barnabas.model.ids import ZERO_UUID, TopicPartition, uuid_text
+from barnabas.model.ids import EARLIEST, LATEST, ZERO_UUID, TopicPartition, uuid_text
 from barnabas.model.isolation import IsolationLevel
 from barnabas.spark.micro_batch import TopicSnapshot
-from barnabas.spark.offset_limits import EARLIEST, LATEST, OffsetLimits
+from barnabas.spark.offset_limits import OffsetLimits
 from barnabas.spark.topic_selection import SelectedTopic, TopicSelection
 
 Result = TypeVar("Result")

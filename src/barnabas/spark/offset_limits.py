@@ -18,10 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.model.errors import ConfigError, InvalidValueError
-from barnabas.model.ids import TopicPartition
-
-LATEST, EARLIEST = -1, -2
-"""In place of an offset or a timestamp, for brokers and in JSON."""
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 
 _NAMES = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -36,11 +33,6 @@ class OffsetLimits:
     timestamps: Mapping[TopicPartition, int] = field(default_factory=dict)
     timestamp: int | None = None
     none_is_latest: bool = False
-
-    @property
-    def is_latest(self) -> bool:
-        """Whether this is the end of every partition."""
-        return self.all_partitions == LATEST
 
     def check(self, partitions: Iterable[TopicPartition]) -> None:
         """Raise unless exactly the partitions that are read have a limit."""

@@ -13,10 +13,9 @@ from barnabas.cli.partition_reader import PartitionReader, reader_options
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import LogTruncationError, NetworkError
 from barnabas.consumer.fetch_buffer import FetchBuffer
-from barnabas.consumer.reset import EARLIEST, LATEST
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,

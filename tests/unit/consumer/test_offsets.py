@@ -8,8 +8,8 @@ from tests.unit.consumer.scripted import P, Scripted, simulate
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.retry import Backoff
 from barnabas.consumer.offsets import FoundOffset, Lookups
-from barnabas.consumer.reset import LATEST
 from barnabas.errors import KafkaTimeoutError, UnknownError
+from barnabas.model.ids import LATEST
 
 
 def ask(brokers: Scripted, timeout_ms: float = 5000) -> FoundOffset:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.consumer.reset import EARLIEST, LATEST, ResetPolicy, parse_reset
+from barnabas.consumer.reset import ResetPolicy, parse_reset
 from barnabas.model.errors import ConfigError
+from barnabas.model.ids import EARLIEST, LATEST
 
 
 @pytest.mark.parametrize(

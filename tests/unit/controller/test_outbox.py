@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from barnabas.controller.knowledge import Knowledge, Topic
 from barnabas.controller.leadership import Assignment, Leadership
 from barnabas.controller.outbox import ROLES_PER_REQUEST, Letter, Outbox
@@ -190,3 +192,21 @@ def test_many_roles_come_in_requests_that_can_be_answered_in_time() -> None:
         assert isinstance(request, UpdateMetadataRequest)
         assert len(request.topic_states[0].partition_states) == len(keys)
         assert request.broker_epoch == 100 + broker
+
+
+def test_a_topic_that_is_being_deleted_has_no_more_leaders() -> None:
+    knowledge = known(1, 2)
+    knowledge.assign(T1, Assignment((1, 2)))
+    knowledge.deleting.add("t")
+    box = outbox(knowledge)
+    with pytest.raises(AssertionError, match="t-0 would be recreated"):
+        box.lead([1, 2], T0)
+
+
+def test_nobody_hears_of_a_partition_without_in_sync_replicas() -> None:
+    knowledge = known(1, 2)
+    box = outbox(knowledge)
+    knowledge.leaderships[T0] = Leadership(-1, 5, (), 10)
+    box.lead([1], T0)
+    with pytest.raises(AssertionError, match="never empty"):
+        box.take()

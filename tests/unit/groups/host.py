@@ -287,3 +287,12 @@ def fetch(
         return -1, int(answer.error_code)
     (told,) = answer.topics[0].partitions
     return told.committed_offset, int(told.error_code)
+
+
+def stable(host: Host) -> str:
+    """Let a static member join a classic group alone, and return its name."""
+    token = host.send(join("", "i"), 9)
+    host.advance(3_000)
+    name: str = host.answers[token].member_id
+    host.ask(sync(name, 1, {name: b"mine"}))
+    return name

@@ -475,7 +475,7 @@ def test_deleting_and_expiring_consumer_groups(host: Host) -> None:
     assert host.replayed().groups == {}
     Consumer(host, "a", "foo")
     host.ask(beat("a", -1))
-    host.apply(host.coordinator.forgetting.expire_offsets(host.now_ms))
+    host.apply(host.coordinator.expire_offsets(host.now_ms))
     assert host.coordinator.groups == host.replayed().groups == {}
 
 

@@ -321,7 +321,7 @@ def test_transactional_commit_checks_the_member_it_names(host: Host) -> None:
 
 def expire(host: Host, minutes: int = 0) -> None:
     host.advance(minutes * MINUTE_MS)
-    host.apply(host.coordinator.forgetting.expire_offsets(host.now_ms))
+    host.apply(host.coordinator.expire_offsets(host.now_ms))
 
 
 def test_offsets_without_a_group_age_from_their_commit(host: Host) -> None:
@@ -363,7 +363,7 @@ def test_offsets_of_an_emptied_group_age_from_when_it_emptied(host: Host) -> Non
 def test_offsets_of_topics_that_a_stable_group_reads_do_not_age(host: Host) -> None:
     name = one_member(host, ["t"])
     host.ask(commit({("t", 0): 1, ("u", 0): 2}, name, 1))
-    host.apply(host.coordinator.forgetting.expire_offsets(host.now_ms + 10 * MINUTE_MS))
+    host.apply(host.coordinator.expire_offsets(host.now_ms + 10 * MINUTE_MS))
     assert fetch(host.coordinator) == (1, 0)
     assert fetch(host.coordinator, "u") == (-1, 0)
 
@@ -389,7 +389,7 @@ def test_failed_expiry_expires_nothing(host: Host) -> None:
 def test_deleted_topics_take_their_offsets_with_them(host: Host) -> None:
     host.ask(commit({("t", 0): 1, ("u", 0): 2}))
     host.ask(txn_commit(5, partition=1))
-    host.apply(host.coordinator.forgetting.topics_deleted(["t"]))
+    host.apply(host.coordinator.topics_deleted(["t"]))
     host.marker(1, committed=True)
     for coordinator in (host.coordinator, host.replayed()):
         assert fetch(coordinator) == fetch(coordinator, partition=1) == (-1, 0)

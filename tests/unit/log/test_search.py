@@ -9,8 +9,7 @@ from barnabas.config.topic import TopicOptions
 from barnabas.log.file_pool import FilePool
 from barnabas.log.files import DiskFiles
 from barnabas.log.partition_log import PartitionLog
-from barnabas.log.search import EARLIEST, LATEST
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 from barnabas.records.builder import build_batch
 
 NOW = 1_700_000_000_000

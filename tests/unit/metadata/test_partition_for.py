@@ -14,6 +14,7 @@ from barnabas.metadata.partition_for import java_hash, partition_for
         ("my-group", -1906497762, 12),
         ("test", 3556498, 48),
         ("console-consumer-1", 35782224, 24),
+        ("hello", 99162322, 22),
         ("", 0, 0),
     ],
 )

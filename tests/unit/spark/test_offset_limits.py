@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.model.errors import ConfigError, InvalidValueError
-from barnabas.model.ids import TopicPartition
-from barnabas.spark.offset_limits import EARLIEST, LATEST, OffsetLimits, parse_offset_limits
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
+from barnabas.spark.offset_limits import OffsetLimits, parse_offset_limits
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BOTH = [T0, T1]

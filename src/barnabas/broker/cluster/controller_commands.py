@@ -24,7 +24,7 @@ from barnabas.controller.outbox import Request
 from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.metadata.cluster_view import BrokerView, ClusterView, PartitionView, TopicView
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, NO_LEADER, TopicPartition, Uuid
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
@@ -146,7 +146,7 @@ class ControllerCommands:
             return ErrorCode.STALE_CONTROLLER_EPOCH
         if request.controller_epoch == self._controller_epoch and self._is_superseded(connection):
             return ErrorCode.STALE_CONTROLLER_EPOCH
-        if request.broker_epoch != -1 and request.broker_epoch < self._registration.epoch:
+        if request.broker_epoch != NO_EPOCH and request.broker_epoch < self._registration.epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         return ErrorCode.NONE
 
@@ -221,7 +221,7 @@ class ControllerCommands:
             sent.id,
             {each.listener: (each.host, each.port) for each in sent.endpoints},
             sent.rack,
-            known.epoch if known is not None else -1,
+            known.epoch if known is not None else NO_EPOCH,
             {each.listener: each.security_protocol for each in sent.endpoints},
         )
 
@@ -237,7 +237,7 @@ class ControllerCommands:
         )
 
 
-_UNTOLD = PartitionView(-1, -1, (), ())
+_UNTOLD = PartitionView(NO_LEADER, NO_EPOCH, (), ())
 
 
 def _partition(state: UpdateMetadataPartitionState) -> PartitionView:

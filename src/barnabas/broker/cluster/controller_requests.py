@@ -15,7 +15,7 @@ from barnabas.controller.isr_changes import Granted, Wish
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -147,7 +147,7 @@ def _isr_change(topic: str, data: PartitionData, version: int) -> Wish:
         epochs = tuple(each.broker_epoch for each in data.new_isr_with_epochs)
     else:
         isr = tuple(data.new_isr)
-        epochs = (-1,) * len(isr)
+        epochs = (NO_EPOCH,) * len(isr)
     return Wish(
         TopicPartition(topic, data.partition_index),
         data.leader_epoch,

@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import Listeners
-from barnabas.controller.roster import PROTOCOLS
+from barnabas.controller.broker_registrations import PROTOCOLS
 from barnabas.coordination.contract import (
     Coordination,
     NodeExists,

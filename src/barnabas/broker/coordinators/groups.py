@@ -66,12 +66,12 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
     def topics_deleted(self, name: str) -> None:
         """Delete the offsets of a deleted topic."""
         for shard in list(self.loaded_shards()):
-            self.apply(shard, shard.machine.forgetting.topics_deleted([name]))
+            self.apply(shard, shard.machine.topics_deleted([name]))
 
     def expire_offsets(self) -> None:
         """Delete offsets that have expired."""
         for shard in list(self.loaded_shards()):
-            self.apply(shard, shard.machine.forgetting.expire_offsets(self._now_ms()))
+            self.apply(shard, shard.machine.expire_offsets(self._now_ms()))
 
     def _internal_topic(self) -> NewTopic:
         options = self._options()

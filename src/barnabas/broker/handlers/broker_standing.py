@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.ids import NO_EPOCH
 from barnabas.wire.messages.broker_standing import (
     BrokerStandingRequest,
     BrokerStandingResponse,
@@ -52,7 +53,7 @@ def refuse(
 
 def _known_epoch(broker: Broker, topic: str, number: int) -> int:
     partition = broker.partitions.get((topic, number))
-    known = -1 if partition is None else partition.leader_epoch
+    known = NO_EPOCH if partition is None else partition.leader_epoch
     view = broker.cluster.topic(topic)
     if view is not None and 0 <= number < len(view.partitions):
         known = max(known, view.partitions[number].leader_epoch)

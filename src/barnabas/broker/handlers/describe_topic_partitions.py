@@ -8,6 +8,7 @@ from barnabas.metadata.cluster_view import TopicView
 from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.ids import NO_LEADER
 from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -120,7 +121,7 @@ def _partitions(
             if leaders[number] in brokers
             else ErrorCode.LEADER_NOT_AVAILABLE,
             partition_index=number,
-            leader_id=leaders[number] if leaders[number] in brokers else -1,
+            leader_id=leaders[number] if leaders[number] in brokers else NO_LEADER,
             leader_epoch=view.leader_epoch,
             replica_nodes=list(view.replicas),
             isr_nodes=list(view.isr),

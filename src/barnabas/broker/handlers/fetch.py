@@ -27,8 +27,8 @@ from barnabas.model.errors import (
     RequestError,
     StorageError,
 )
-from barnabas.model.ids import NO_LEADER, TopicPartition, Uuid
-from barnabas.model.isolation import READ_COMMITTED
+from barnabas.model.ids import NO_EPOCH, NO_LEADER, NO_OFFSET, TopicPartition, Uuid
+from barnabas.model.isolation import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.replication.follower_progress import Follower
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
@@ -155,7 +155,7 @@ class _Fetch(DelayedOperation):
             return
         broker = self._broker
         state = self._request.body.replica_state
-        epoch = state.replica_epoch if state is not None else -1
+        epoch = state.replica_epoch if state is not None else NO_EPOCH
         for item in self._fetching.items:
             try:
                 if self._denial(item.topic):
@@ -164,7 +164,7 @@ class _Fetch(DelayedOperation):
                 log = partition.log
                 if not log.log_start_offset <= item.fetch_offset <= log.log_end_offset:
                     continue
-                if item.last_fetched_epoch != -1 and _divergence(partition, item) is not None:
+                if item.last_fetched_epoch != NO_EPOCH and _divergence(partition, item) is not None:
                     continue  # what it has beyond is not ours
                 rose = partition.follower_fetched(
                     self._follower, epoch, item.fetch_offset, item.log_start_offset
@@ -184,7 +184,7 @@ class _Fetch(DelayedOperation):
             return True
         partitions = self._broker.partitions
         by_id = self._request.version >= FIRST_ID_VERSION
-        isolation = self._isolation
+        uncommitted = self._isolation == READ_UNCOMMITTED
         is_follower = self._follower >= 0
         broker_id = self._broker.broker_id
         reads_followers = self._reads_followers
@@ -198,7 +198,7 @@ class _Fetch(DelayedOperation):
             if by_id and partition.topic_id != item.topic_id:
                 return True
             epoch = item.current_leader_epoch
-            if epoch != -1 and epoch != partition.leader_epoch:
+            if epoch != NO_EPOCH and epoch != partition.leader_epoch:
                 return True
             log = partition.log
             offset = item.fetch_offset
@@ -209,9 +209,9 @@ class _Fetch(DelayedOperation):
                 if log.options.leader_replication_throttled_replicas and self._must_wait(partition):
                     continue
             else:
-                end = log.high_watermark if isolation == 0 else log.last_stable_offset
+                end = log.high_watermark if uncommitted else log.last_stable_offset
             if offset < end:
-                if offset < log.log_start_offset or item.last_fetched_epoch != -1:
+                if offset < log.log_start_offset or item.last_fetched_epoch != NO_EPOCH:
                     return True  # an error, or a divergence that only reading can detect
                 if min_bytes == 1:
                     return True
@@ -362,7 +362,7 @@ class _Fetch(DelayedOperation):
         result.log_start_offset = log_start
         result.aborted_transactions = [] if self._isolation == READ_COMMITTED else None
         result.records = b""
-        if item.last_fetched_epoch != -1:
+        if item.last_fetched_epoch != NO_EPOCH:
             diverging = _divergence(partition, item)
             if diverging is not None:
                 result.diverging_epoch = diverging
@@ -449,7 +449,7 @@ class _Fetch(DelayedOperation):
             )  # the name now belongs to another topic
         epoch = item.current_leader_epoch
         if partition.leader == broker.broker_id and (
-            epoch == -1 or epoch == partition.leader_epoch
+            epoch == NO_EPOCH or epoch == partition.leader_epoch
         ):
             return partition
         if self._follower == DEBUGGING_REPLICA:
@@ -480,7 +480,7 @@ def _divergence(partition: Partition, item: FetchItem) -> EpochEndOffset | None:
     """Return where a reader's log diverges from ours, if its last epoch ends before its offset."""
     log = partition.log
     epoch, end_offset = log.leader_epochs.end_offset_of(item.last_fetched_epoch, log.log_end_offset)
-    if epoch == -1 or end_offset == -1:
+    if epoch == NO_EPOCH or end_offset == NO_OFFSET:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if epoch < item.last_fetched_epoch or end_offset < item.fetch_offset:
         return EpochEndOffset(epoch=epoch, end_offset=end_offset)

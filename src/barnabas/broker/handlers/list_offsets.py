@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, NO_EPOCH, TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.list_offsets import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -3, -4, -5
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 FIRST_EPOCH_VERSION = 4
 FIRST_NOT_AVAILABLE_VERSION = 5
@@ -90,7 +90,7 @@ def _look_up(
     if request.version < FIRST_VERSION_OF.get(wanted.timestamp, 0):
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
     timestamp, offset = _offset_at(partition, request, wanted.timestamp)
-    epoch = -1
+    epoch = NO_EPOCH
     if request.version >= FIRST_EPOCH_VERSION and offset >= 0:
         latest = wanted.timestamp == LATEST
         epochs = partition.log.leader_epochs

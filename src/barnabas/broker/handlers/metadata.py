@@ -12,7 +12,7 @@ from barnabas.metadata.cluster_view import PartitionView, TopicView
 from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import ZERO_UUID
+from barnabas.model.ids import NO_LEADER, ZERO_UUID
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType, authorized_bits
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
@@ -177,12 +177,12 @@ def _partition(
     error, leader = ErrorCode.NONE, broker.shown_leader(topic, number, view.leader)
     brokers = broker.cluster.brokers
     if leader not in brokers:
-        error, leader = ErrorCode.LEADER_NOT_AVAILABLE, -1
+        error, leader = ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER
     elif request.session.listener not in brokers[leader].endpoints:
         error = (
             ErrorCode.LISTENER_NOT_FOUND if request.version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
         )
-        leader = -1
+        leader = NO_LEADER
     return MetadataResponsePartition(
         error_code=error,
         partition_index=number,

@@ -22,7 +22,7 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
-from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition, Uuid
 from barnabas.replication.follower_fetch import Action, FollowerFetch, Step, Wanted
 from barnabas.replication.follower_fetch_session import FollowerFetchSession
 from barnabas.replication.partition import Partition
@@ -48,7 +48,6 @@ logger = logging.getLogger("barnabas.replication")
 FIRST_VERSION = 12
 """The first in which a leader's response includes where logs diverge."""
 
-LATEST, EARLIEST = -1, -2
 
 SESSION_ENDS = frozenset(
     {

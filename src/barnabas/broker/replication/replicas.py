@@ -18,7 +18,14 @@ from barnabas.config.topic import TopicOptions
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import DamagedLogError, RequestError, StorageError
-from barnabas.model.ids import NO_EPOCH, ZERO_UUID, TopicPartition, Uuid
+from barnabas.model.ids import (
+    EPOCH_DURING_DELETION,
+    NO_EPOCH,
+    NO_LEADER,
+    ZERO_UUID,
+    TopicPartition,
+    Uuid,
+)
 from barnabas.replication.leader_context import LeaderContext
 from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
@@ -26,8 +33,6 @@ from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, Le
 from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
 
 logger = logging.getLogger("barnabas.replicas")
-
-EPOCH_DURING_DELETION = -2
 
 ROLES_AT_ONCE = 50
 TURN_S_MAX = 0.1
@@ -186,7 +191,7 @@ class Replicas:
         partition = self._partitions.get(key)
         if partition is not None:
             if topic_id != ZERO_UUID and partition.topic_id != topic_id:
-                if partition.assigned_leader != -1:
+                if partition.assigned_leader != NO_LEADER:
                     raise RequestError(ErrorCode.INCONSISTENT_TOPIC_ID)
                 self.drop(key)
                 partition = None

@@ -20,7 +20,6 @@ class HeartbeatTimer:
         self.interval_ms = interval_ms
         self.max_poll_interval_ms = max_poll_interval_ms
         self.polled_ms = math.inf
-        self.sent_ms: float | None = None
         self.answered_ms: float | None = None
         self.failures = 0
         """How many heartbeats in a row failed."""
@@ -43,7 +42,6 @@ class HeartbeatTimer:
 
     def send(self, now_ms: float) -> None:
         """Record that a heartbeat is sent."""
-        self.sent_ms = now_ms
         self._next_ms = now_ms + self.interval_ms
 
     def answer(self, now_ms: float) -> None:

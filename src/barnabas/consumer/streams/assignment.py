@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from barnabas.metadata.partition_for import java_hash
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -61,15 +62,6 @@ def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
     mixed = _int32(31 * java_hash(topic) + partition)
     # Java's smallest int has no positive counterpart; Kafka uses 0 for it.
     return (0 if mixed == -(2**31) else abs(mixed)) % fetchers
-
-
-def java_hash(text: str) -> int:
-    """Return the value of Java's String.hashCode."""
-    units = text.encode("utf-16-be")
-    value = 0
-    for index in range(0, len(units), 2):
-        value = (31 * value + int.from_bytes(units[index : index + 2], "big")) & 0xFFFFFFFF
-    return _int32(value)
 
 
 def _int32(value: int) -> int:

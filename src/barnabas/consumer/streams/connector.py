@@ -19,7 +19,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from barnabas.client.addresses import Address, parse_addresses
@@ -30,9 +30,9 @@ from barnabas.consumer.streams import nodes
 from barnabas.consumer.streams.assignment import Assignment, assign_range, assign_round_robin
 from barnabas.consumer.streams.chunks import ChunkQueue, PartitionFeed
 from barnabas.consumer.streams.fetchers import Fetchers
+from barnabas.consumer.streams.nodes import owner_path
 from barnabas.consumer.streams.offsets import Offsets
 from barnabas.consumer.streams.options import StreamOptions
-from barnabas.consumer.streams.ownership import Ownership
 from barnabas.consumer.streams.simple import SimpleConsumer
 from barnabas.consumer.streams.topic_count import (
     StaticTopics,
@@ -403,3 +403,40 @@ async def _children(
         if watch is not None:
             await tree.exists(path, watch)
         return []
+
+
+class Ownership:
+    """The partitions of a group that one consumer owns.
+
+    Each has an ephemeral node that names the stream that reads it.
+    """
+
+    def __init__(self, tree: Coordination, group: str) -> None:
+        self._tree = tree
+        self._group = group
+        self.owned: dict[TopicPartition, str] = {}
+
+    async def claim(self, wanted: Mapping[TopicPartition, str]) -> bool:
+        """Claim all partitions, or none: False if another consumer still owns one of them."""
+        for partition, thread_id in wanted.items():
+            path = owner_path(self._group, *partition)
+            try:
+                await self._tree.create(path, thread_id.encode(), ephemeral=True, make_parents=True)
+            except NodeExists:
+                await self.release(list(self.owned))
+                return False
+            self.owned[partition] = thread_id
+        return True
+
+    async def release(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Release partitions, by default all."""
+        for partition in list(self.owned) if partitions is None else list(partitions):
+            del self.owned[partition]
+            try:
+                await self._tree.delete(owner_path(self._group, *partition))
+            except NoNode:
+                continue  # it expired with an earlier session
+
+    def forget(self) -> None:
+        """Forget everything: the session that owned the nodes has expired."""
+        self.owned.clear()

@@ -17,10 +17,10 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.consumer.streams.assignment import fetcher_of
 from barnabas.consumer.streams.chunks import PartitionFeed
 from barnabas.consumer.streams.options import StreamOptions
-from barnabas.consumer.streams.simple import EARLIEST, LATEST, SimpleConsumer
+from barnabas.consumer.streams.simple import SimpleConsumer
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
-from barnabas.model.ids import TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, TopicPartition
 
 logger = logging.getLogger("barnabas.streams")
 

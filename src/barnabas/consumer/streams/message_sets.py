@@ -24,9 +24,6 @@ from barnabas.records.conversion import to_batches
 
 Answer = TypeVar("Answer")
 
-LATEST, EARLIEST = -1, -2
-"""Special timestamps: the end of the log, and its beginning."""
-
 
 class PartitionFetchInfo(NamedTuple):
     """The offset to fetch from, and the maximum number of bytes."""

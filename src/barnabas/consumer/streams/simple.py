@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.client.cluster_client import ClusterClient, Destination
-from barnabas.consumer.streams.message_sets import EARLIEST, LATEST
 from barnabas.consumer.streams.one_broker import by_topic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.model.ids import ZERO_UUID, TopicPartition
+from barnabas.model.ids import EARLIEST, LATEST, ZERO_UUID, TopicPartition
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorRequest,

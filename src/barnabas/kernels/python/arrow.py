@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 
-from barnabas.kernels.contract import Buffer, Column, Columns
+from barnabas.kernels.contract import Buffer, Columns
+from barnabas.kernels.python.column_store import column
 from barnabas.kernels.python.reader import read_records
 
 
@@ -29,21 +30,9 @@ def records_to_columns(
         len(records),
         bytes(array("q", [record.offset for record in records])),
         bytes(array("q", [record.timestamp for record in records])),
-        _column([record.key for record in records]),
-        _column([record.value for record in records]),
+        column([record.key for record in records]),
+        column([record.value for record in records]),
         bytes(positions),
-        _column([name.encode("utf-8") for name, _ in headers]),
-        _column([value for _, value in headers]),
+        column([name.encode("utf-8") for name, _ in headers]),
+        column([value for _, value in headers]),
     )
-
-
-def _column(cells: list[bytes | None]) -> Column:
-    """Return validity bits (None when no cell is null), int32 offsets and data."""
-    positions = array("i", [0])
-    validity = bytearray((len(cells) + 7) // 8)
-    for index, cell in enumerate(cells):
-        positions.append(positions[-1] + len(cell or b""))
-        if cell is not None:
-            validity[index >> 3] |= 1 << (index & 7)
-    data = b"".join(cell for cell in cells if cell is not None)
-    return None if None not in cells else bytes(validity), bytes(positions), data

@@ -20,6 +20,7 @@ from barnabas.consumer.arrow import schema as polled_schema
 from barnabas.consumer.arrow import to_record_batch
 from barnabas.kernels import ColumnStore
 from barnabas.model.errors import ConfigError
+from barnabas.model.ids import NO_EPOCH
 from barnabas.spark.logfiles.options import LogColumns
 from barnabas.spark.source_rows import HEADERS_DDL
 
@@ -79,7 +80,7 @@ class Origin(NamedTuple):
     segment: str
     position: int
     base_offset: int
-    leader_epoch: int = -1
+    leader_epoch: int = NO_EPOCH
     producer_id: int = -1
     timestamp_type: int | None = None  # None: as in the records
     until: int | None = None  # None: all records of the batch are wanted

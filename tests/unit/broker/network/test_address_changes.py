@@ -24,7 +24,7 @@ from tests.unit.broker.serving import (
 from tools.processes import free_port
 
 from barnabas.broker.broker import Broker
-from barnabas.broker.io_threads import IoThreads
+from barnabas.broker.loop import IoThreads
 from barnabas.config.alteration import Change, Operation
 from barnabas.coordination.contract import ServiceUnavailable
 from barnabas.coordination.memory import MemoryStore

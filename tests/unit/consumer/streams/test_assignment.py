@@ -10,8 +10,8 @@ from barnabas.consumer.streams.assignment import (
     assign_range,
     assign_round_robin,
     fetcher_of,
-    java_hash,
 )
+from barnabas.metadata.partition_for import java_hash
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -60,15 +60,6 @@ def test_round_robin_deals_in_the_order_of_java_hashes() -> None:
     assigned = assign_round_robin({"t": ["c-0", "d-0"]}, {"t": [2, 0, 1]})
     assert java_hash("[t,0]") < java_hash("[t,1]") < java_hash("[t,2]")
     assert [assigned[TopicPartition("t", n)] for n in range(3)] == ["c-0", "d-0", "c-0"]
-
-
-@pytest.mark.parametrize(
-    ("text", "hashed"),
-    [("", 0), ("hello", 99162322), ("polygenelubricants", -2147483648), ("\U0001f600", 1772899)],
-)
-def test_java_hashes(text: str, hashed: int) -> None:
-    """Known values of String.hashCode: overflow, the smallest int, a surrogate pair."""
-    assert java_hash(text) == hashed
 
 
 def test_a_partition_always_has_the_same_fetcher() -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from barnabas.broker.io_threads import IoThreads
+from barnabas.broker.loop import IoThreads
 
 
 class Crowd:

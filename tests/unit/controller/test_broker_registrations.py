@@ -6,7 +6,7 @@ import pytest
 from tests.unit.controller.asking import runs
 from tests.unit.controller.trees import prepared
 
-from barnabas.controller.roster import Roster, Turnover, turnover
+from barnabas.controller.broker_registrations import Roster, Turnover, turnover
 from barnabas.coordination.contract import Event
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.cluster_view import BrokerView

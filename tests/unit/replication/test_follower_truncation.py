@@ -12,7 +12,7 @@ from barnabas.log.files import DiskFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
-from barnabas.replication.truncation import truncation_offset
+from barnabas.replication.follower_fetch import truncation_offset
 
 NOW = 1_700_000_000_000
 KEY = TopicPartition("t", 0)
