@@ -46,7 +46,7 @@ class ListedTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionDescription:
+class DescribedTransaction:
     """A transactional id, and the partitions of its transaction."""
 
     transactional_id: str
@@ -134,7 +134,7 @@ async def list_transactions_of(
 
 async def describe_transaction(
     client: ClusterClient, transactional_id: str
-) -> TransactionDescription:
+) -> DescribedTransaction:
     """Describe a transactional id; raises TRANSACTIONAL_ID_NOT_FOUND."""
     described = await describe_transactions(client, [transactional_id])
     return settled_or_raise(described)[transactional_id]
@@ -142,18 +142,18 @@ async def describe_transaction(
 
 async def describe_transactions(
     client: ClusterClient, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
-) -> dict[str, TransactionDescription | RequestError]:
+) -> dict[str, DescribedTransaction | RequestError]:
     """Describe transactional ids; each has a result or its failure."""
 
     async def ask(
         node_id: int, connection: Connection, keys: list[str]
-    ) -> dict[str, TransactionDescription | RequestError]:
+    ) -> dict[str, DescribedTransaction | RequestError]:
         request = DescribeTransactionsRequest(transactional_ids=keys)
         response: DescribeTransactionsResponse = await connection.send(request)
         return {
             state.transactional_id: failure(state.error_code, state.transactional_id)
             if state.error_code
-            else TransactionDescription(
+            else DescribedTransaction(
                 state.transactional_id,
                 node_id,
                 state.transaction_state,

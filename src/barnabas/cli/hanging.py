@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from barnabas.admin.topics import describe_topics
 from barnabas.admin.transactions import (
+    DescribedTransaction,
     OpenTransaction,
-    TransactionDescription,
     describe_transactions,
     list_transactions,
     open_transactions,
@@ -61,6 +61,6 @@ async def _known(client: ClusterClient, producer_ids: set[int]) -> set[tuple[int
     return {
         (state.producer_id, partition)
         for state in described.values()
-        if isinstance(state, TransactionDescription) and state.state in OPEN_STATES
+        if isinstance(state, DescribedTransaction) and state.state in OPEN_STATES
         for partition in state.partitions
     }

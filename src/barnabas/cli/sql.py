@@ -157,7 +157,7 @@ def _answer(
         return
     from barnabas.sql.local_engine import LocalEngine
 
-    progress = Progress(line)
+    progress = QueryProgress(line)
     with LocalEngine(tables.client, progress.step) as local:
         progress.engine = local
         yield local.run(query, tables.find)
@@ -170,7 +170,7 @@ def _answer(
                 )
 
 
-class Progress:
+class QueryProgress:
     """Progress of reading all topics."""
 
     def __init__(self, line: ProgressLine) -> None:

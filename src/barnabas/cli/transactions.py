@@ -7,8 +7,8 @@ import sys
 import time
 
 from barnabas.admin.transactions import (
+    DescribedTransaction,
     OpenTransaction,
-    TransactionDescription,
     abort_transaction,
     describe_transaction,
     list_transactions,
@@ -166,7 +166,7 @@ def _describe(arguments: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _open_s(each: TransactionDescription, now_ms: int) -> int | None:
+def _open_s(each: DescribedTransaction, now_ms: int) -> int | None:
     """Return for how many seconds a transaction is open; None if it is not.
 
     One that has ended still reports when it began.
@@ -178,8 +178,8 @@ def _open_s(each: TransactionDescription, now_ms: int) -> int | None:
 
 async def _describe_all(
     client: ClusterClient, ids: list[str]
-) -> tuple[list[TransactionDescription], list[tuple[str, RequestError]]]:
-    described: list[TransactionDescription] = []
+) -> tuple[list[DescribedTransaction], list[tuple[str, RequestError]]]:
+    described: list[DescribedTransaction] = []
     failures: list[tuple[str, RequestError]] = []
     for name in dict.fromkeys(ids):
         try:

@@ -36,7 +36,7 @@ from barnabas.log.producer_state import ProducerStates
 from barnabas.log.replay import apply_batch, check_markers, marker_of
 from barnabas.log.rolling import Rolling
 from barnabas.log.scan import check_batches
-from barnabas.log.search import FoundOffset
+from barnabas.log.search import FoundRecord
 from barnabas.log.segment import Segment
 from barnabas.log.segments import Segments
 from barnabas.log.slice import Slice
@@ -399,11 +399,11 @@ class PartitionLog:
         """Return the aborted transactions that a read of [from, to) may meet."""
         return self._segments.aborted_transactions(from_offset, to_offset)
 
-    def find_timestamp(self, timestamp: int) -> FoundOffset | None:
+    def find_timestamp(self, timestamp: int) -> FoundRecord | None:
         """Return the first record of that time or later."""
         return search.find_timestamp(list(self._segments), timestamp, self.log_start_offset)
 
-    def find_max_timestamp(self) -> FoundOffset | None:
+    def find_max_timestamp(self) -> FoundRecord | None:
         """Return the first record with the greatest timestamp."""
         return search.find_max_timestamp(list(self._segments), self.log_start_offset)
 

@@ -14,7 +14,7 @@ from barnabas.records.compression import TooLargeError
 from barnabas.records.legacy import iterate_messages
 
 
-class FoundOffset(NamedTuple):
+class FoundRecord(NamedTuple):
     """A record by its time."""
 
     timestamp: int
@@ -24,7 +24,7 @@ class FoundOffset(NamedTuple):
 
 def find_timestamp(
     segments: Sequence[Segment], timestamp: int, log_start_offset: int
-) -> FoundOffset | None:
+) -> FoundRecord | None:
     """Return the first record with that timestamp or a later one, at or after the log start."""
     for segment in segments:
         if segment.newest()[0] < timestamp:
@@ -39,7 +39,7 @@ def find_timestamp(
     return None
 
 
-def _find_in(segment: Segment, timestamp: int, log_start_offset: int) -> FoundOffset | None:
+def _find_in(segment: Segment, timestamp: int, log_start_offset: int) -> FoundRecord | None:
     """Look into one segment; CorruptFileError where its time index contradicts the batches.
 
     The file has no checksum: a batch from which on to search is believed when it has the time that
@@ -65,7 +65,7 @@ def _find_in(segment: Segment, timestamp: int, log_start_offset: int) -> FoundOf
     return None
 
 
-def find_max_timestamp(segments: Sequence[Segment], log_start_offset: int) -> FoundOffset | None:
+def find_max_timestamp(segments: Sequence[Segment], log_start_offset: int) -> FoundRecord | None:
     """Return the first record with the greatest timestamp of the log."""
     newest = max((segment.newest()[0] for segment in segments), default=-1)
     return None if newest < 0 else find_timestamp(segments, newest, log_start_offset)
@@ -73,7 +73,7 @@ def find_max_timestamp(segments: Sequence[Segment], log_start_offset: int) -> Fo
 
 def _first_record(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
-) -> FoundOffset | None:
+) -> FoundRecord | None:
     data = segment.file.get().pread(header.size, position)
     seen = max(header.base_offset, log_start_offset)
     records: Iterable[Record]
@@ -84,12 +84,12 @@ def _first_record(
     try:
         for record in records:
             if record.timestamp >= timestamp and record.offset >= log_start_offset:
-                return FoundOffset(record.timestamp, record.offset, header.leader_epoch)
+                return FoundRecord(record.timestamp, record.offset, header.leader_epoch)
             seen = max(seen, record.offset + 1)
     except TooLargeError:
         # A record that is too large to unpack may have that time: a reader that starts there
         # misses none.
-        return FoundOffset(header.max_timestamp, seen, header.leader_epoch)
+        return FoundRecord(header.max_timestamp, seen, header.leader_epoch)
     return None
 
 

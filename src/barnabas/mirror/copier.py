@@ -14,7 +14,7 @@ from barnabas.aio import AIOKafkaConsumer, AIOKafkaProducer
 from barnabas.kernels import ConsumerRecord
 from barnabas.mirror.checkpoints import as_group_offsets
 from barnabas.mirror.clusters import SourceLogs
-from barnabas.mirror.positions import Positions
+from barnabas.mirror.positions import MirrorPositions
 from barnabas.mirror.provenance import Stamp
 from barnabas.mirror.replication_policy import ReplicationFlow
 from barnabas.mirror.sending import send_rows
@@ -45,7 +45,7 @@ class PartitionCopier:
         source: SourceLogs,
         consumer: AIOKafkaConsumer,
         producer: AIOKafkaProducer,
-        positions: Positions,
+        positions: MirrorPositions,
         *,
         commit_interval_ms: float,
         checkpointed: bool,

@@ -12,8 +12,8 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.mirror.client_options import ClientOptions
 from barnabas.mirror.clusters import SourceLogs, start_client
 from barnabas.mirror.copier import PartitionCopier, now_ms
-from barnabas.mirror.positions import Positions
-from barnabas.mirror.progress import Progress
+from barnabas.mirror.positions import MirrorPositions
+from barnabas.mirror.progress import MirrorProgress
 from barnabas.mirror.replication_policy import ReplicationFlow, TopicFilter
 from barnabas.model.ids import TopicPartition
 
@@ -45,9 +45,9 @@ class SessionContext:
     source: SourceLogs
     target: ClusterClient
     producer: AIOKafkaProducer
-    positions: Positions
+    positions: MirrorPositions
     number: int
-    progress: Progress
+    progress: MirrorProgress
     notify: Callable[[str], None]
 
 

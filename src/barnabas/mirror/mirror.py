@@ -27,8 +27,8 @@ from barnabas.mirror.clusters import SourceLogs, open_clusters, start_client
 from barnabas.mirror.copier import IDLE_MS, now_ms
 from barnabas.mirror.engine import Copier, Engine, MirrorOptions, SessionContext
 from barnabas.mirror.failures import is_fenced, is_retriable
-from barnabas.mirror.positions import TOPIC_CONFIGS, TOPIC_PREFIX, Positions
-from barnabas.mirror.progress import Progress
+from barnabas.mirror.positions import TOPIC_CONFIGS, TOPIC_PREFIX, MirrorPositions
+from barnabas.mirror.progress import MirrorProgress
 from barnabas.mirror.replication_policy import ReplicationFlow
 from barnabas.mirror.topic_sync import TopicPlan, sync_topics
 from barnabas.model.error_codes import ErrorCode
@@ -50,7 +50,7 @@ class MirrorSession:
         self,
         options: MirrorOptions,
         engine: Engine,
-        progress: Progress,
+        progress: MirrorProgress,
         notify: Callable[[str], None],
     ) -> None:
         self._options = options
@@ -58,7 +58,7 @@ class MirrorSession:
         self._progress = progress
         self._notify = notify
         self.began = False
-        self._positions = Positions()
+        self._positions = MirrorPositions()
         self._topic_ids: dict[TopicPartition, str] = {}
         self._ends: dict[TopicPartition, int] | None = None
         self._sync_at_ms = 0.0
@@ -217,7 +217,7 @@ class Mirror:
         notify: Callable[[str], None],
         now_ms: float,
     ) -> None:
-        self.progress = Progress(now_ms)
+        self.progress = MirrorProgress(now_ms)
         self._options = options
         self._engine = engine
         self._backoff = backoff

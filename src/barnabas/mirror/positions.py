@@ -33,7 +33,7 @@ class Position:
     topic_id: str
 
 
-class Positions:
+class MirrorPositions:
     """The position of each partition, and which of them have changed since the last commit."""
 
     def __init__(self) -> None:

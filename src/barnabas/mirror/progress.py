@@ -31,7 +31,7 @@ class Report:
         }
 
 
-class Progress:
+class MirrorProgress:
     """Counts what was committed; rates are of the last few seconds."""
 
     def __init__(self, now_ms: float) -> None:

@@ -19,7 +19,7 @@ from barnabas.mirror.client_options import ClientOptions
 from barnabas.mirror.clusters import SourceLogs, start_client
 from barnabas.mirror.copier import PartitionCopier, now_ms
 from barnabas.mirror.failures import TaskFailure
-from barnabas.mirror.positions import Position, Positions
+from barnabas.mirror.positions import MirrorPositions, Position
 from barnabas.mirror.replication_policy import ReplicationFlow
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
@@ -116,7 +116,7 @@ async def _copy_shard(
         left = {each.partition: each for each in copies if starts[each.partition] < each.end}
         if not left:
             return
-        positions = Positions()
+        positions = MirrorPositions()
         consumer = await start_client(stack, AIOKafkaConsumer(**task.source.consumer))
         copier = PartitionCopier(
             flow,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.mirror.positions import Positions, PositionsError
+from barnabas.mirror.positions import MirrorPositions, PositionsError
 from barnabas.model.ids import TopicPartition
 
 ORDERS = TopicPartition("orders", 3)
 
 
-def reloaded(*written: Positions) -> Positions:
-    positions = Positions()
+def reloaded(*written: MirrorPositions) -> MirrorPositions:
+    positions = MirrorPositions()
     for each in written:
         for key, value in each.rows():
             positions.load(key, value)
@@ -19,7 +19,7 @@ def reloaded(*written: Positions) -> Positions:
 
 
 def test_what_was_written_is_found_again() -> None:
-    positions = Positions()
+    positions = MirrorPositions()
     positions.move(ORDERS, 10, "id")
     positions.move(ORDERS, 25, "id")
     positions.move(TopicPartition("ö", 0), 1, "other")
@@ -31,7 +31,7 @@ def test_what_was_written_is_found_again() -> None:
 
 
 def test_only_what_changed_since_the_last_commit_is_written() -> None:
-    positions = Positions()
+    positions = MirrorPositions()
     positions.move(ORDERS, 10, "id")
     assert positions.changed
     positions.written()
@@ -41,13 +41,13 @@ def test_only_what_changed_since_the_last_commit_is_written() -> None:
 
 
 def test_a_topic_that_was_created_again_starts_over() -> None:
-    positions = Positions()
+    positions = MirrorPositions()
     positions.move(ORDERS, 10, "before")
     assert positions.find(ORDERS, "after") is None
 
 
 def test_a_tombstone_forgets() -> None:
-    positions = Positions()
+    positions = MirrorPositions()
     positions.move(ORDERS, 10, "id")
     [(key, _)] = positions.rows()
     positions.load(key, None)
@@ -68,4 +68,4 @@ def test_a_tombstone_forgets() -> None:
 )
 def test_what_no_mirror_wrote_is_rejected(key: bytes | None, value: bytes | None) -> None:
     with pytest.raises(PositionsError, match="is not a position of a mirror"):
-        Positions().load(key, value)
+        MirrorPositions().load(key, value)

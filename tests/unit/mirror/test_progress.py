@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from barnabas.mirror.progress import Progress
+from barnabas.mirror.progress import MirrorProgress
 
 
 def test_a_rate_counts_the_last_seconds_only() -> None:
-    progress = Progress(now_ms=0)
+    progress = MirrorProgress(now_ms=0)
     progress.committed(10_000, 0, 1000)
     progress.committed(500, 20, 9000)
     report = progress.report(10_000)
@@ -16,6 +16,6 @@ def test_a_rate_counts_the_last_seconds_only() -> None:
 
 
 def test_nothing_happens_at_no_rate() -> None:
-    report = Progress(now_ms=5).report(5)
+    report = MirrorProgress(now_ms=5).report(5)
     assert report.records_per_second == 0
     assert report.document()["lag"] is None
