@@ -255,7 +255,7 @@ def test_a_directory_that_cannot_be_described_is_told_among_the_others(
         results = wire.ask(DescribeLogDirsRequest(topics=None), 4).results
         codes = {result.log_dir: result.error_code for result in results}
         assert codes == {good: 0, bad: ErrorCode.KAFKA_STORAGE_ERROR}
-        serving.expect_line(f"could not describe {bad}")
+        serving.expect_line(f"log directory {bad}: could not be described")
 
 
 def test_cluster(serving: Serving, wire: Wire) -> None:
