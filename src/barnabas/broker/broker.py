@@ -281,6 +281,8 @@ class Broker:
             self.parts.address_changes.look()
         elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
             self.quotas.configs_changed(entity_type, name, configs)
+        elif entity_type == "ips":
+            self.parts.network.address_quota_changed(name, configs)
         if UNCLEAN_ELECTIONS in configs:
             self.controller.unclean_election_allowed()
 

@@ -52,6 +52,7 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.quotas.sampled_rate import Windows
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -363,4 +364,5 @@ def _network(
         )
         for served, other in ((broker.served_to_clients, elsewhere), (broker.served, {}))
     )
-    return SocketServer(data, control, timer.now_ms)
+    windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
+    return SocketServer(data, control, timer.now_ms, windows, broker.metrics)

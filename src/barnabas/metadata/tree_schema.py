@@ -96,7 +96,9 @@ def clients_of(user: str) -> str:
 def user_of(entity_type: str) -> str | None:
     """Return the user whose client ids are of this entity type; None if it is another type."""
     parts = entity_type.split("/")
-    return desanitized(parts[1]) if len(parts) == 3 and parts[0::2] == ["users", "clients"] else None
+    return (
+        desanitized(parts[1]) if len(parts) == 3 and parts[0::2] == ["users", "clients"] else None
+    )
 
 
 def desanitized(segment: str) -> str:

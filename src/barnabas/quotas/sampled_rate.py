@@ -16,13 +16,13 @@ from typing import NamedTuple
 class Windows(NamedTuple):
     """How many samples a rate has, and how long each is."""
 
-    count: int = 11
+    num: int = 11
     size_ms: int = 1000
 
     @property
     def burst_ms(self) -> int:
         """The time in which a limit may be used up at once: all windows but one."""
-        return (self.count - 1) * self.size_ms
+        return (self.num - 1) * self.size_ms
 
 
 class _Sample:
@@ -59,7 +59,7 @@ class SampledRate:
 
     def _advance(self, now_ms: int) -> _Sample:
         """Begin a sample, in place of the oldest once there is one more than windows."""
-        self._current = (self._current + 1) % (self._windows.count + 1)
+        self._current = (self._current + 1) % (self._windows.num + 1)
         if self._current == len(self._samples):
             self._samples.append(_Sample(now_ms))
         else:

@@ -46,7 +46,7 @@ class TokenBucket:
     def _refill(self, now_ms: int) -> None:
         if self._limit == UNLIMITED:
             return
-        burst = self._windows.count * self._windows.size_ms * self._limit / 1000
+        burst = self._windows.num * self._windows.size_ms * self._limit / 1000
         if self._updated_ms is None:
             self._tokens = burst
         else:

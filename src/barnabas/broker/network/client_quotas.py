@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,7 @@ class ClientQuotas:
             self._registry.gauge(
                 "quota_queue_size",
                 "Connections that are unread because of a quota.",
-                lambda quota=quota: self.queue_size(quota),  # type: ignore[misc]
+                partial(self.queue_size, quota),
                 resource=resource,
             )
         self._registry.gauge(
@@ -205,7 +206,8 @@ class ClientQuotas:
             self._exempt.record(spent_s * PERCENT, now_ms)
             return response
         user, client_id = request.session.principal.name, request.client_id
-        throttle_ms, by = getattr(response, "throttle_time_ms", 0), self.mutation
+        throttle_ms: int = getattr(response, "throttle_time_ms", 0)
+        by: ClientQuota[Any] = self.mutation
         sensor: Sensor | None = None
         size_bytes = 0
         if request.api_key == PRODUCE_KEY:
@@ -235,9 +237,7 @@ class ClientQuotas:
         now_ms = self._now_ms()
         self._exempt.record(request.spent_s * PERCENT, now_ms)
         if self.produce.enabled:
-            sensor = self.produce.sensor(
-                request.session.principal.name, request.client_id, now_ms
-            )
+            sensor = self.produce.sensor(request.session.principal.name, request.client_id, now_ms)
             throttle_ms = sensor.record(request.size_bytes, now_ms)
             if throttle_ms > 0:
                 self._throttle(request, self.produce, throttle_ms, now_ms)

@@ -65,7 +65,8 @@ class Connection(asyncio.BufferedProtocol):
         self._read_paused = False
         self._muted = False
         self._throttled: asyncio.TimerHandle | None = None
-        self._held = False  # muted or throttled
+        self._waiting = False
+        self._held = False  # muted, throttled or waiting
         self._leaving = ""
         self._closed = True
         self._zero_copy: ZeroCopySend | None = None
@@ -192,6 +193,18 @@ class Connection(asyncio.BufferedProtocol):
         """Dispatch no more requests: the broker stops, and answers those in handling."""
         self._muted = self._held = True
 
+    def hold(self) -> None:
+        """Leave a new connection unread: it waits to be admitted, or to be closed."""
+        self._waiting = self._held = True
+        # Loops start to read after `connection_made`, whatever was said in it.
+        asyncio.get_running_loop().call_soon(self._steer_reading)
+
+    def admitted(self) -> None:
+        """Read a connection that was held."""
+        self._waiting = False
+        self._held = self._muted
+        self._advance()
+
     def throttle(self, until_ms: int) -> None:
         """Leave the connection unread until a time: its client has exceeded a quota.
 
@@ -212,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._throttled is not None:
             self._throttled.cancel()
             self._throttled = None
-            self._held = self._muted
+            self._held = self._muted or self._waiting
 
     def leave(self, reason: str) -> None:
         """Close once the request in handling, if any, is answered."""
@@ -321,7 +334,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         blocked = self._in_handling or self._write_paused or self._held
         if blocked and (
-            self._end - self._start >= READ_AHEAD_BYTES or self._throttled is not None
+            self._end - self._start >= READ_AHEAD_BYTES
+            or self._throttled is not None
+            or self._waiting
         ):
             if not self._read_paused:
                 self._read_paused = True

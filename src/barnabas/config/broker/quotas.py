@@ -67,5 +67,5 @@ class QuotasOptions(Section):
     _quota_callback = reserved(
         """
         client.quota.callback.class  class  -  no  JAVA  Class that computes quotas.
-        """  # noqa: E501
+        """
     )

@@ -128,9 +128,7 @@ def test_values_are_stored_as_kafka_stores_them(serving: Serving, wire: Wire) ->
     assert describe(wire, ("user", EXACT, "ada/1")) == {(("user", "ada/1"),): every}
     assert alter(wire, entry({"user": "ada/1"}, dict.fromkeys(every))) == [0]
     assert describe(wire) == {}
-    assert decode_config(path, run(serving.broker.tree.get(path))[0]) == {
-        "SCRAM-SHA-256": "secret"
-    }
+    assert decode_config(path, run(serving.broker.tree.get(path))[0]) == {"SCRAM-SHA-256": "secret"}
 
 
 @pytest.mark.parametrize(

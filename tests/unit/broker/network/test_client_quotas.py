@@ -204,7 +204,7 @@ def test_time_on_the_loop_is_limited(serving: Serving) -> None:
         assert metadata(wire).throttle_time_ms == 1000
         began = time.monotonic()
         assert wire.ask(ListGroupsRequest()).throttle_time_ms == 1000
-        assert 0.9 < time.monotonic() - began
+        assert time.monotonic() - began > 0.9
         (usage,) = serving.inside(
             lambda: list(serving.broker.quotas.request.usage(serving.broker.timer.now_ms()))
         )
@@ -275,7 +275,9 @@ def test_old_clients_and_automatic_topics_are_only_throttled(serving: Serving) -
         response = metadata(wire, "c", create=True)
         assert response.topics[0].error_code == 0
         assert response.throttle_time_ms <= 500
-        names = [topic.name for topic in serving.inside(lambda: list(serving.broker.cluster.topics))]
+        names = [
+            topic.name for topic in serving.inside(lambda: list(serving.broker.cluster.topics))
+        ]
         assert sorted(names) == ["a", "b", "c"]
 
 
