@@ -10,7 +10,7 @@ but one counted as full.
 from __future__ import annotations
 
 from math import floor
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 
 class Windows(NamedTuple):
@@ -37,53 +37,84 @@ class _Sample:
 
 
 class SampledRate:
-    """A rate per second."""
+    """A rate per second.
 
-    __slots__ = ("_current", "_samples", "_windows")
+    The sum and the beginning of the oldest sample are kept, until a sample may have expired.
+    """
+
+    __slots__ = (
+        "_burst_ms",
+        "_current",
+        "_current_ends_ms",
+        "_oldest_ms",
+        "_samples",
+        "_total",
+        "_valid_until_ms",
+        "_windows",
+    )
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
+        self._burst_ms = windows.burst_ms
         self._samples: list[_Sample] = []
-        self._current = 0
+        self._current: _Sample = cast(_Sample, None)
+        self._current_ends_ms = -1 << 62
+        self._total = 0.0
+        self._oldest_ms = 0
+        self._valid_until_ms = -1 << 62
 
     def record(self, value: float, now_ms: int) -> None:
         """Count a value; a negative one takes an earlier one back."""
-        samples = self._samples
-        if not samples:
-            samples.append(_Sample(now_ms))
-        sample = samples[self._current]
-        if now_ms - sample.start_ms >= self._windows.size_ms:
-            sample = self._advance(now_ms)
+        if now_ms >= self._current_ends_ms:
+            self._advance(now_ms)
+        sample = self._current
         sample.total += value
         sample.last_ms = now_ms
+        self._total += value
 
-    def _advance(self, now_ms: int) -> _Sample:
+    def _advance(self, now_ms: int) -> None:
         """Begin a sample, in place of the oldest once there is one more than windows."""
-        self._current = (self._current + 1) % (self._windows.num + 1)
-        if self._current == len(self._samples):
-            self._samples.append(_Sample(now_ms))
+        samples, num = self._samples, self._windows.num
+        if len(samples) <= num:
+            sample = _Sample(now_ms)
         else:
-            self._samples[self._current].reset(now_ms)
-        return self._samples[self._current]
+            sample = samples.pop(0)
+            sample.reset(now_ms)
+        samples.append(sample)
+        self._current = sample
+        self._current_ends_ms = now_ms + self._windows.size_ms
+        self._valid_until_ms = now_ms  # add up again
 
     def measure(self, now_ms: int) -> tuple[float, int]:
         """Return the sum of the samples, and the milliseconds over which it is spread."""
-        count, size_ms = self._windows
-        expiry_ms = count * size_ms
+        num, size_ms = self._windows
+        if now_ms >= self._valid_until_ms:
+            if not self._samples:
+                self._advance(now_ms)
+            self._add_up(now_ms, num * size_ms)
+        elapsed_ms = now_ms - self._oldest_ms
+        missing = num - 1 - elapsed_ms // size_ms
+        if missing > 0:
+            elapsed_ms += missing * size_ms
+        return self._total, elapsed_ms or 1
+
+    def _add_up(self, now_ms: int, expiry_ms: int) -> None:
+        """Begin the samples that have expired again, and add up the others."""
         total = 0.0
         oldest_ms = now_ms
+        valid_until_ms = now_ms + expiry_ms
         for sample in self._samples:
             if now_ms - sample.last_ms >= expiry_ms:
                 sample.reset(now_ms)
+                if sample is self._current:
+                    self._current_ends_ms = now_ms + self._windows.size_ms
             else:
                 total += sample.total
-                if sample.start_ms < oldest_ms:
-                    oldest_ms = sample.start_ms
-        elapsed_ms = now_ms - oldest_ms
-        missing = count - 1 - elapsed_ms // size_ms
-        if missing > 0:
-            elapsed_ms += missing * size_ms
-        return total, max(elapsed_ms, 1)
+                oldest_ms = min(oldest_ms, sample.start_ms)
+                valid_until_ms = min(valid_until_ms, sample.last_ms + expiry_ms)
+        self._total = total
+        self._oldest_ms = oldest_ms
+        self._valid_until_ms = valid_until_ms
 
     def per_second(self, now_ms: int) -> float:
         """Return the current rate."""
@@ -92,6 +123,8 @@ class SampledRate:
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
         """Return how long the rate must rest to be at the limit again; 0 if it is not above."""
+        if now_ms < self._valid_until_ms and self._total * 1000 <= limit * self._burst_ms:
+            return 0  # the usual case, whatever the window
         total, window_ms = self.measure(now_ms)
         rate = total * 1000 / window_ms
         return rounded((rate - limit) / limit * window_ms) if rate > limit else 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas.quotas.sampled_rate import SampledAverage, SampledRate, Windows, rounded
 
@@ -91,7 +93,7 @@ def test_a_long_run_needs_no_more_samples_than_windows() -> None:
     rate = SampledRate(Windows(3, 10))
     for now_ms in range(0, 10_000, 7):
         rate.record(1, now_ms)
-    assert len(rate._samples) == 4
+    assert len(rate._samples) == 4  # one more than windows
 
 
 def test_the_average_is_of_the_last_windows() -> None:
@@ -109,3 +111,58 @@ def test_the_average_is_of_the_last_windows() -> None:
 def test_rounding_is_half_up() -> None:
     """Python rounds half to even."""
     assert [rounded(each) for each in (0.4, 0.5, 1.5, 2.5)] == [0, 1, 2, 3]
+
+
+class Naive:
+    """The same arithmetic, as Kafka writes it: a ring of samples, added up each time."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self.ring: list[list[float]] = []  # start, last, total
+        self.current = 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        if not self.ring:
+            self.ring.append([now_ms, now_ms, 0])
+        if now_ms - self.ring[self.current][0] >= self.windows.size_ms:
+            self.current = (self.current + 1) % (self.windows.num + 1)
+            if self.current == len(self.ring):
+                self.ring.append([now_ms, now_ms, 0])
+            else:
+                self.ring[self.current] = [now_ms, now_ms, 0]
+        self.ring[self.current][2] += value
+        self.ring[self.current][1] = now_ms
+
+    def measure(self, now_ms: int) -> tuple[float, int]:
+        if not self.ring:
+            self.ring.append([now_ms, now_ms, 0])
+        for sample in self.ring:
+            if now_ms - sample[1] >= self.windows.num * self.windows.size_ms:
+                sample[:] = [now_ms, now_ms, 0]
+        elapsed_ms = now_ms - int(min(sample[0] for sample in self.ring))
+        full = elapsed_ms // self.windows.size_ms
+        if full < self.windows.num - 1:
+            elapsed_ms += (self.windows.num - 1 - full) * self.windows.size_ms
+        return sum(sample[2] for sample in self.ring), max(elapsed_ms, 1)
+
+
+@given(
+    num=st.integers(1, 4),
+    steps=st.lists(
+        st.tuples(st.integers(0, 60), st.sampled_from(["record", "measure"]), st.integers(-5, 9)),
+        max_size=60,
+    ),
+)
+def test_it_is_kafkas_ring_of_samples(num: int, steps: list[tuple[int, str, int]]) -> None:
+    """Whatever is recorded and measured, and when."""
+    windows = Windows(num, 10)
+    rate, naive = SampledRate(windows), Naive(windows)
+    now_ms = 1000
+    for later_ms, what, value in steps:
+        now_ms += later_ms
+        if what == "record":
+            rate.record(value, now_ms)
+            naive.record(value, now_ms)
+        else:
+            assert rate.measure(now_ms) == naive.measure(now_ms)
+    assert rate.measure(now_ms) == naive.measure(now_ms)

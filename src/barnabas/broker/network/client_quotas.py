@@ -51,7 +51,15 @@ SIZE_BYTES = 4
 class MeteredRequest(Request[Any]):
     """A request whose size and time on the event loop are measured."""
 
-    __slots__ = ("exempt", "on_throttled", "quotas", "running_since", "size_bytes", "spent_s")
+    __slots__ = (
+        "exempt",
+        "on_throttled",
+        "quotas",
+        "running_since",
+        "size_bytes",
+        "spent_s",
+        "timed",
+    )
 
     metered = True
 
@@ -64,6 +72,8 @@ class MeteredRequest(Request[Any]):
     """The time that finished steps have taken."""
     running_since: float | None
     """When the current step began; None while the request waits."""
+    timed: Sensor | None
+    """What measures its time; known once it is answered."""
     on_throttled: Callable[[], Message] | None
     """Takes the response back, and returns an empty one (Fetch)."""
 
@@ -75,6 +85,7 @@ class MeteredRequest(Request[Any]):
         self.spent_s = 0.0
         self.running_since = self.received
         self.on_throttled = None
+        self.timed = None
 
     def pause(self, now: float) -> None:
         """End a step: from now on the request waits."""
@@ -201,8 +212,8 @@ class ClientQuotas:
         if request.running_since is not None:
             spent_s += now - request.running_since
         now_ms = self._now_ms()
-        request.exempt = self._is_exempt(request)
-        if request.exempt:
+        if request.api_key != PRODUCE_KEY and self._is_exempt(request):
+            request.exempt = True
             self._exempt.record(spent_s * PERCENT, now_ms)
             return response
         user, client_id = request.session.principal.name, request.client_id
@@ -218,7 +229,7 @@ class ClientQuotas:
             sensor = by.sensor(user, client_id, now_ms)
             throttle_ms = sensor.record(size_bytes, now_ms)
         if self.request.enabled:
-            timed = self.request.sensor(user, client_id, now_ms)
+            timed = request.timed = self.request.sensor(user, client_id, now_ms)
             rest_ms = min(timed.record(spent_s * PERCENT, now_ms), self._windows.size_ms)
             if rest_ms >= throttle_ms:
                 throttle_ms, by = rest_ms, self.request
@@ -244,14 +255,11 @@ class ClientQuotas:
 
     def sent(self, request: MeteredRequest, spent_s: float) -> None:
         """Record the time that the response took to encode and send; it throttles the next one."""
-        if self.request.enabled and spent_s > 0:
-            now_ms = self._now_ms()
-            if request.exempt:
-                self._exempt.record(spent_s * PERCENT, now_ms)
-            else:
-                user = request.session.principal.name
-                sensor = self.request.sensor(user, request.client_id, now_ms)
-                sensor.rate.record(spent_s * PERCENT, now_ms)
+        timed = request.timed
+        if timed is not None:
+            timed.rate.record(spent_s * PERCENT, timed.used_ms)
+        elif request.exempt:
+            self._exempt.record(spent_s * PERCENT, self._now_ms())
 
     def _throttle(
         self, request: Request[Any], quota: ClientQuota[Any], throttle_ms: int, now_ms: int
