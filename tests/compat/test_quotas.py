@@ -228,3 +228,52 @@ def test_quotas_are_shown_as_they_were_set(admin: OurAdmin) -> None:
     assert [(dict(each.entity), dict(each.values)) for each in found] == [
         ({"client-id": "shown"}, {"consumer_byte_rate": 7.0})
     ]
+
+
+def test_quotas_hold_at_every_broker_and_not_between_them() -> None:
+    """A change at one is known at all; replication goes on while clients rest."""
+    options = {"quota.window.num": 2, "min.insync.replicas": 3}
+    with Cluster(brokers=3, options=options) as cluster:
+        client = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        for future in client.create_topics([NewTopic("t", 3, 3)]).values():
+            future.result(30)
+        with OurAdmin(bootstrap_servers=cluster.bootstrap) as admin:
+            everyone = QuotaAlteration(
+                {"user": None},
+                {
+                    "producer_byte_rate": 200_000.0,
+                    "consumer_byte_rate": 1.0,
+                    "request_percentage": 100.0,
+                },
+            )
+            (outcome,) = admin.alter_client_quotas([everyone])
+            assert outcome.error is None
+
+            def known() -> bool:
+                usage = admin.describe_quota_usage()
+                return all(isinstance(each, list) and each for each in usage.values())
+
+            until(known, "every broker measures")
+            # With acks=all each record is fetched by two followers, above what a client may.
+            producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
+            delivered: list[Any] = []
+            for number in range(90):
+                producer.produce(
+                    "t",
+                    VALUE,
+                    partition=number % 3,
+                    on_delivery=lambda error, _: delivered.append(error),
+                )
+            assert producer.flush(60) == 0
+            assert delivered == [None] * 90
+            usages = [
+                usage
+                for each in admin.describe_quota_usage().values()
+                if isinstance(each, list)
+                for usage in each
+            ]
+        shared = {(usage.key, usage.entity.get("user")) for usage in usages}
+        assert shared == {
+            ("producer_byte_rate", "ANONYMOUS"),
+            ("request_percentage", "ANONYMOUS"),
+        }
