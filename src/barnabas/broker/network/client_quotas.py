@@ -245,13 +245,18 @@ class ClientQuotas:
 
     def unanswered(self, request: MeteredRequest) -> None:
         """Record a produce request without a response: its time is exempt."""
-        now_ms = self._now_ms()
-        self._exempt.record(request.spent_s * PERCENT, now_ms)
+        request.exempt = True
         if self.produce.enabled:
+            now_ms = self._now_ms()
             sensor = self.produce.sensor(request.session.principal.name, request.client_id, now_ms)
             throttle_ms = sensor.record(request.size_bytes, now_ms)
             if throttle_ms > 0:
                 self._throttle(request, self.produce, throttle_ms, now_ms)
+
+    def handled(self, request: MeteredRequest) -> None:
+        """Record the time of a request that has no response."""
+        if request.api_key == PRODUCE_KEY:  # others have one
+            self._exempt.record(request.spent_s * PERCENT, self._now_ms())
 
     def sent(self, request: MeteredRequest, spent_s: float) -> None:
         """Record the time that the response took to encode and send; it throttles the next one."""

@@ -161,6 +161,8 @@ class Router(Generic[Host]):
         self._handle(served, request)
         now = self._clock()
         request.pause(now)
+        if request.exempt:
+            self._quotas.handled(request)
         self._metered_s = before_s + now - received  # includes what was handled within
 
     async def drain(self, timeout_s: float) -> None:

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from tests.unit.broker.serving import Serving, Wire
 
+from barnabas.broker.handlers import served_apis
+from barnabas.broker.handlers.broker_traffic import BROKER_KEYS
+from barnabas.broker.network.router import Served
 from barnabas.metadata.tree_schema import decode_config
 from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.codec import decode, encode
 from barnabas.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -191,6 +195,23 @@ def test_filters_that_cannot_be(wire: Wire, components: Any, code: ErrorCode) ->
     )
     response = wire.ask(request)
     assert (response.error_code, response.entries) == (code, None)
+
+
+@pytest.mark.parametrize(
+    "served", list(served_apis(alone=False).values()), ids=lambda served: served.api.name
+)
+def test_the_throttle_time_fits_every_version(served: Served) -> None:
+    """A version that has no room for it is throttled all the same, and not told."""
+    reported = set()
+    for version in range(served.first_version, served.last_version + 1):
+        response: Any = served.api.response()
+        if hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = 77
+        sent: Any
+        sent, _ = decode(served.api.response, encode(response, version), version)
+        reported.add(getattr(sent, "throttle_time_ms", 0))
+    unaware = served.api.key in BROKER_KEYS or served.api.name == "SaslHandshake"
+    assert 77 in reported or unaware
 
 
 def test_usage_is_what_this_broker_measures(wire: Wire) -> None:

@@ -127,6 +127,8 @@ def test_a_producer_without_responses_is_throttled_too(serving: Serving) -> None
         wire.send(produce_request("t", payload(150_000), acks=0), 9)
         assert metadata(wire, "t").throttle_time_ms == 0
         assert time.monotonic() - began >= 0.5
+        now_ms = serving.broker.timer.now_ms
+        assert serving.inside(lambda: serving.broker.quotas._exempt.per_second(now_ms())) > 0
 
 
 def test_a_throttled_fetch_is_empty_and_keeps_its_session(serving: Serving) -> None:
