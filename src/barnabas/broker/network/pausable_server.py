@@ -8,11 +8,15 @@ are accepted then.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import socket
 from collections.abc import Callable
 
 from barnabas.broker.loop import spawn
+
+logger = logging.getLogger("barnabas.listener")
+
+RETRY_S = 1.0
 
 
 class PausableServer:
@@ -65,20 +69,25 @@ class PausableServer:
         self._servers = []
 
     async def _recreate(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
-            for listening in list(self._listening):
-                duplicate = listening.dup()
+            while not self._servers and not self._paused and not self._closed:
                 try:
-                    server = await loop.create_server(
-                        self._factory, sock=duplicate, backlog=self._backlog
-                    )
-                except OSError:
-                    with contextlib.closing(duplicate):
-                        raise
-                self._servers.append(server)
-                if self._paused or self._closed:  # meanwhile
+                    for listening in list(self._listening):
+                        self._servers.append(await self._serve(listening.dup()))
+                except OSError as failure:  # no descriptor is left
+                    logger.error("connections cannot be accepted, trying again: %s", failure)
                     self._close_servers()
-                    return
+                    await asyncio.sleep(RETRY_S)
+            if self._paused or self._closed:  # meanwhile
+                self._close_servers()
         finally:
             self._resuming = None
+
+    async def _serve(self, listening: socket.socket) -> asyncio.Server:
+        try:
+            return await asyncio.get_running_loop().create_server(
+                self._factory, sock=listening, backlog=self._backlog
+            )
+        except OSError:
+            listening.close()
+            raise

@@ -269,6 +269,39 @@ class TestLimits:
             serving.expect_line("127.0.0.1 opens connections too fast (connection_creation_rate)")
             assert first.ask(ApiVersionsRequest(), 0).error_code == 0
 
+    def test_a_broker_stops_while_connections_wait_for_room(self, tmp_path: Path) -> None:
+        """They do not hold it up."""
+        with Serving(tmp_path, {"max.connections": 1}) as serving:
+            assert serving.connect().ask(ApiVersionsRequest(), 0).error_code == 0
+            for _ in range(3):
+                serving.connect()
+            serving.expect_line("1 are open (max.connections=1)")
+
+    def test_a_broker_stops_while_connections_wait_to_be_closed(self, tmp_path: Path) -> None:
+        """Nor do these."""
+        with Serving(tmp_path, {"quota.window.size.seconds": 3600}) as serving:
+            network = serving.broker.parts.network
+            serving.inside(lambda: network._limits.set_address_rate("127.0.0.1", 0))
+            serving.connect()
+            (listener,) = network._listeners
+            serving.wait_inside(lambda: len(listener._rejected) == 1, "one is kept for an hour")
+
+    def test_host_names_have_quotas_of_their_addresses(self, tmp_path: Path) -> None:
+        """They are resolved when the quota is set; without it the addresses have none."""
+        with Serving(tmp_path) as serving:
+            network = serving.broker.parts.network
+            limits = network._limits
+            rate = {"connection_creation_rate": "3"}
+            serving.inside(lambda: network.address_quota_changed("localhost", rate))
+            serving.wait_inside(lambda: "127.0.0.1" in limits._rate_of, "it is resolved")
+            assert limits._rate_of["127.0.0.1"] == 3
+            serving.inside(lambda: network.address_quota_changed("localhost", {}))
+            serving.wait_inside(lambda: not limits._rate_of, "it is removed")
+            serving.inside(lambda: network.address_quota_changed("<default>", rate))
+            assert limits._rate_of == {None: 3}
+            serving.inside(lambda: network.address_quota_changed("no such host", rate))
+            serving.expect_line("ips/no such host: quota has no effect")
+
     def test_connections_of_one_listener(self, tmp_path: Path) -> None:
         """listener.name.<name>.max.connections leaves the other listeners alone, and can change."""
         options = {
