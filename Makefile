@@ -78,6 +78,7 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 	  $(PYTEST) tests/compat/test_transactions_killed_producers.py
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \
 	  $(PYTEST) tests/system/test_cluster_chaos.py -n0 -s
+	BARNABAS_QUOTA_SECONDS=$${BARNABAS_QUOTA_SECONDS:-30} $(PYTEST) tests/compat/test_quotas.py -n0 -s
 	BARNABAS_INTERRUPTIONS=$${BARNABAS_INTERRUPTIONS:-100} \
 	  $(PYTEST) tests/system/test_interruptions.py -n $(PYTEST_WORKERS) --dist loadgroup
 	BARNABAS_CHAOS_KILLS=$${BARNABAS_CHAOS_KILLS:-24} \

@@ -123,6 +123,23 @@ def test_configuring(broker: RunningBroker, terminal: Terminal) -> None:
     assert own == {"flush.messages": "1000", "max.message.bytes": "2000000"}
 
 
+def test_quotas(broker: RunningBroker, terminal: Terminal) -> None:
+    ada, default, address, listed, usage, removed = [
+        terminal.type(command) for command in lines(blocks("quotas.md", "sh")[0])
+    ]
+    assert ada == "quotas of user ada set\n"
+    assert default == "quotas of user <default> client-id <default> set\n"
+    assert address == "quotas of ip 10.0.0.7 set\n"
+    assert len(listed.splitlines()) == 1 + 4
+    assert "request_percentage" in usage
+    assert removed == "quotas of user ada removed\n"
+    left = json.loads(terminal.type("barnabas quotas list --json"))
+    assert [entry["entity"] for entry in left] == [
+        {"ip": "10.0.0.7"},
+        {"user": None, "client-id": None},
+    ]
+
+
 def test_groups(broker: RunningBroker, terminal: Terminal) -> None:
     fill(broker.bootstrap, "orders", 2, 0)
     with KafkaProducer(bootstrap_servers=broker.bootstrap) as producer:

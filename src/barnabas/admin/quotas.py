@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from barnabas.admin.brokers import ask_brokers
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check, failure_or_none
 from barnabas.client.cluster_client import ClusterClient
@@ -31,6 +32,9 @@ from barnabas.wire.messages.describe_client_quotas import (
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 """The types of entities."""
+
+USAGE = "barnabas.usage"
+"""The type of a filter that asks a broker for what it measures."""
 
 Entity = Mapping[str, str | None]
 """The entity of a quota: names by type, None for the default of a type."""
@@ -75,6 +79,19 @@ class QuotaOutcome:
 
     entity: Entity
     error: RequestError | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUsage:
+    """What one broker measures of clients that share a quota."""
+
+    entity: Entity
+    key: str
+    """The quota, such as `producer_byte_rate`."""
+    rate: float
+    limit: float | None
+    throttle_time_ms: float
+    """The average time for which the clients were throttled lately."""
 
 
 async def describe_client_quotas(
@@ -150,3 +167,37 @@ async def alter_client_quotas(
         )
         for entry in response.entries
     ]
+
+
+async def describe_quota_usage(
+    client: ClusterClient,
+    broker_ids: Iterable[int] | None = None,
+    *,
+    timeout_ms: float | None = None,
+) -> dict[int, list[QuotaUsage] | RequestError]:
+    """Return what brokers measure of the clients that quotas concern; None is all live brokers.
+
+    Apache Kafka has this in its metrics alone, and responds with UNSUPPORTED_VERSION.
+    """
+    everything = ComponentData(entity_type=USAGE, match_type=QuotaMatch.ANY, match=None)
+    request = DescribeClientQuotasRequest(components=[everything])
+
+    async def ask(_: int, connection: Connection) -> list[QuotaUsage]:
+        response: DescribeClientQuotasResponse = await connection.send(request)
+        check(response.error_code, "quota usage", response.error_message)
+        usages = []
+        for entry in response.entries or ():
+            values = {value.key: value.value for value in entry.values}
+            (key,) = (each for each in values if "." not in each)
+            usages.append(
+                QuotaUsage(
+                    {part.entity_type: part.entity_name for part in entry.entity},
+                    key,
+                    values[key],
+                    values.get(f"{key}.limit"),
+                    values[f"{key}.throttle_time_ms"],
+                )
+            )
+        return usages
+
+    return await ask_brokers(client, broker_ids, ask, timeout_ms=timeout_ms)

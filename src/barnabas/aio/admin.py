@@ -172,5 +172,6 @@ class AIOKafkaAdminClient:
     describe_delegation_token = call(tokens.describe_delegation_token)
     describe_client_quotas = call(quotas.describe_client_quotas)
     alter_client_quotas = call(quotas.alter_client_quotas)
+    describe_quota_usage = call(quotas.describe_quota_usage)
     describe_user_scram_credentials = call(scram.describe_user_scram_credentials)
     alter_user_scram_credentials = call(scram.alter_user_scram_credentials)

@@ -18,12 +18,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache
 from random import Random
+from typing import Any
 
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.tree_errors import refused_as
 from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
+from barnabas.broker.handlers.broker_traffic import sent_by_broker
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.network.request import Request
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
 from barnabas.broker.parts import Parts
@@ -33,6 +36,7 @@ from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination
 from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
+from barnabas.metadata.tree_schema import user_of
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -48,6 +52,7 @@ from barnabas.security.authorizer import (
 
 logger = logging.getLogger("barnabas.broker")
 
+QUOTA_ENTITIES = ("users", "clients")
 UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
 
 
@@ -117,6 +122,7 @@ class Broker:
         self.transactions = parts.transactions
         self.marker_writer = parts.marker_writer
         self.producer_ids = parts.producer_ids
+        self.quotas = parts.quotas
 
     # what handlers use
 
@@ -145,6 +151,12 @@ class Broker:
         """Raise unless the client may act as a broker of this cluster."""
         if not self.allows(session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
             raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+    def is_from_broker(self, request: Request[Any]) -> bool:
+        """Return whether a broker of this cluster sent a request: quotas do not apply to it."""
+        return sent_by_broker(request) and self.allows(
+            request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        )
 
     def topic_name(self, topic_id: Uuid) -> str | None:
         """Return the name behind a topic id."""
@@ -267,6 +279,10 @@ class Broker:
             self.parts.fetchers.resize()
             self.parts.network.configure(self.options)
             self.parts.address_changes.look()
+        elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
+            self.quotas.configs_changed(entity_type, name, configs)
+        elif entity_type == "ips":
+            self.parts.network.address_quota_changed(name, configs)
         if UNCLEAN_ELECTIONS in configs:
             self.controller.unclean_election_allowed()
 

@@ -11,6 +11,7 @@ from typing import Any
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.isr_proposals import IsrProposals
@@ -20,6 +21,7 @@ from barnabas.config.broker import BrokerOptions
 
 SWEEP_MS_MAX = 10_000
 PRODUCER_EXPIRY_INTERVAL_MS = 600_000
+QUOTA_EXPIRY_INTERVAL_MS = 600_000
 NEVER_MS = 2**63 - 1
 
 
@@ -38,6 +40,7 @@ class Housekeeping:
         groups: GroupHost,
         transactions: TransactionHost,
         network: SocketServer,
+        quotas: ClientQuotas,
     ) -> None:
         self._options = options
         self._now_ms = now_ms
@@ -49,6 +52,7 @@ class Housekeeping:
         self._groups = groups
         self._transactions = transactions
         self._network = network
+        self._quotas = quotas
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -93,6 +97,7 @@ class Housekeeping:
                 options.leader_imbalance_check_interval_seconds * 1000,
                 self._controller.rebalance_leaders,
             )
+        self._every("quotas", QUOTA_EXPIRY_INTERVAL_MS, self._quotas.expire)
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:

@@ -117,6 +117,9 @@ class Lifecycle:
         await parts.config_notices.skip()  # what changes while logs are loaded is read later
         for name, values in (await parts.config_store.get_all("brokers")).items():
             configs.set_dynamic(name, values)
+        for entity_type, entities in await self._client_configs(parts):
+            for name, values in entities.items():
+                broker.configs_changed(entity_type, name, values)
         self.use_threads(broker.options.num_io_threads)
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
@@ -126,6 +129,12 @@ class Lifecycle:
         await parts.logs.load(
             options_of, broker.now_ms(), broker.options.num_recovery_threads_per_data_dir
         )
+
+    async def _client_configs(self, parts: Parts) -> list[tuple[str, dict[str, dict[str, str]]]]:
+        """Read the configs of users, client ids and addresses: credentials and quotas."""
+        store = parts.config_store
+        found = [(each, await store.get_all(each)) for each in ("users", "clients", "ips")]
+        return [*found, *(await store.get_all_clients()).items()]
 
     async def _serve(self, parts: Parts) -> None:
         broker, cluster = self._broker, self._broker.cluster

@@ -31,6 +31,7 @@ from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
+from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.socket_server import SocketServer
@@ -51,6 +52,7 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.quotas.sampled_rate import Windows
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -93,6 +95,7 @@ class Parts:
     producer_id_blocks: ProducerIdBlocks
     producer_ids: ProducerIds
     # network
+    quotas: ClientQuotas
     network: SocketServer
     address_changes: AddressChanges
 
@@ -288,7 +291,8 @@ def build_parts(
         write_markers=marker_writer.write,
     )
 
-    network = _network(broker, silence, timer)
+    quotas = ClientQuotas(options(), timer.now_ms, broker.metrics, broker.is_from_broker)
+    network = _network(broker, silence, timer, quotas)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -318,6 +322,7 @@ def build_parts(
         transactions=transactions,
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
+        quotas=quotas,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
         housekeeping=Housekeeping(
@@ -331,11 +336,14 @@ def build_parts(
             groups,
             transactions,
             network,
+            quotas,
         ),
     )
 
 
-def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServer:
+def _network(
+    broker: Broker, silence: Silence, timer: WheelTimer, quotas: ClientQuotas
+) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
     metrics = RequestMetrics(broker.metrics, broker.served)
@@ -344,7 +352,17 @@ def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServe
         key: control_plane or "" for key in broker.served if key not in broker.served_to_clients
     }
     data, control = (
-        Router(broker, served, silence, broker.clock, metrics, options.queued_max_requests, other)
+        Router(
+            broker,
+            served,
+            silence,
+            broker.clock,
+            metrics,
+            quotas,
+            options.queued_max_requests,
+            other,
+        )
         for served, other in ((broker.served_to_clients, control_plane_apis), (broker.served, {}))
     )
-    return SocketServer(data, control, timer.now_ms)
+    windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
+    return SocketServer(data, control, timer.now_ms, windows, broker.metrics)

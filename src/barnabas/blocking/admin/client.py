@@ -192,3 +192,4 @@ class KafkaAdminClient:
     describe_delegation_token = call(tokens.describe_delegation_token)
     describe_client_quotas = call(quotas.describe_client_quotas)
     alter_client_quotas = call(quotas.alter_client_quotas)
+    describe_quota_usage = call(quotas.describe_quota_usage)

@@ -142,15 +142,27 @@ class Topics:
         return [outcomes[topic.name] for topic in topics]
 
     async def create_partitions(
-        self, name: str, count: int, assignments: Sequence[Sequence[int]], *, dry_run: bool
+        self,
+        name: str,
+        count: int,
+        assignments: Sequence[Sequence[int]],
+        *,
+        dry_run: bool,
+        before: Callable[[int], None] = lambda added: None,
     ) -> None:
-        """Increase a topic's number of partitions; the assignments are for the new ones."""
+        """Increase a topic's number of partitions; the assignments are for the new ones.
+
+        `before` is called with the number of new ones if they can be added, and may reject them.
+        """
         async with self._lock:
             topic = self._cluster.topic(name)
             present = len(topic.partitions) if topic is not None else 0
             assignment = {present + number: each for number, each in enumerate(assignments)}
             with refused_as():
-                await self._store.extend(name, count, assignment, dry_run=dry_run)
+                await self._store.extend(name, count, assignment, dry_run=True)
+                if not dry_run:
+                    before(count - present)
+                    await self._store.extend(name, count, assignment, dry_run=False)
         if not dry_run:
             grown = NewTopic(name, count, 1)
             await self._until_led([grown], self._options.request_timeout_ms)

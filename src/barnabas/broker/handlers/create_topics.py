@@ -16,6 +16,7 @@ from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.model.ids import ZERO_UUID
+from barnabas.quotas.controller_mutations import ControllerMutations
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
@@ -28,6 +29,9 @@ from barnabas.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
+
+FIRST_STRICT_VERSION = 6
+"""Clients of older versions do not know the error of an exceeded mutation quota."""
 
 
 async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> CreateTopicsResponse:
@@ -51,31 +55,31 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
             error = RequestError(ErrorCode.INVALID_CONFIG, str(refusal))
             results[topic.name] = _failed(topic.name, error)
     broker.check_controller()
-    outcomes = await _create(
-        broker, wanted, forks, dry_run=body.validate_only, timeout_ms=body.timeout_ms
-    )
+    mutations = broker.quotas.mutations(request, strict=request.version >= FIRST_STRICT_VERSION)
+    outcomes = await _create(broker, request, wanted, forks, mutations)
     for new, outcome in zip(wanted, outcomes, strict=True):
         if isinstance(outcome, RequestError):
             results[new.name] = _failed(new.name, outcome)
         else:
             topic_id = ZERO_UUID if outcome is None else outcome.topic_id
             results[new.name] = _created(broker, request, new, topic_id)
-    return CreateTopicsResponse(topics=list(results.values()))
+    return CreateTopicsResponse(
+        throttle_time_ms=mutations.throttle_ms(broker.timer.now_ms()),
+        topics=list(results.values()),
+    )
 
 
 async def _create(
     broker: Broker,
+    request: Request[CreateTopicsRequest],
     wanted: list[NewTopic],
     forks: Mapping[str, ForkOf],
-    *,
-    dry_run: bool,
-    timeout_ms: int,
+    mutations: ControllerMutations,
 ) -> list[TopicView | RequestError | None]:
-    if not forks:
-        return await broker.topics.create(wanted, dry_run=dry_run, timeout_ms=timeout_ms)
     prepared: dict[str, NewTopic] = {}
 
     async def prepare(topic: NewTopic) -> NewTopic:
+        mutations.record(topic.partitions, broker.timer.now_ms())
         fork = forks.get(topic.name)
         if fork is None:
             return topic
@@ -84,7 +88,10 @@ async def _create(
 
     try:
         return await broker.topics.create(
-            wanted, dry_run=dry_run, timeout_ms=timeout_ms, prepare=prepare
+            wanted,
+            dry_run=request.body.validate_only,
+            timeout_ms=request.body.timeout_ms,
+            prepare=prepare,
         )
     finally:
         for name, topic in prepared.items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import ZERO_UUID, Uuid
+from barnabas.quotas.controller_mutations import ControllerMutations
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
+FIRST_STRICT_VERSION = 5
+"""Clients of older versions do not know the error of an exceeded mutation quota."""
+
 
 async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> DeleteTopicsResponse:
     """Delete each topic; one that cannot be deleted does not affect the others."""
     broker.check_controller()
     response = DeleteTopicsResponse()
+    mutations = broker.quotas.mutations(request, strict=request.version >= FIRST_STRICT_VERSION)
     seen: set[str] = set()
     for wanted in _wanted(request.body):
         name: str | None = wanted.name
@@ -33,11 +38,12 @@ async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> Delet
                 raise RequestError(ErrorCode.INVALID_REQUEST, f"topic {name!r} is named twice")
             seen.add(name)
             topic = broker.cluster.topic(name)
-            await _delete(broker, request, name)
+            await _delete(broker, request, name, mutations)
             topic_id = topic.topic_id if topic is not None else wanted.topic_id
             response.responses.append(DeletableTopicResult(name=name, topic_id=topic_id))
         except RequestError as refusal:
             response.responses.append(_failed(wanted, refusal.code, refusal.message))
+    response.throttle_time_ms = mutations.throttle_ms(broker.timer.now_ms())
     return response
 
 
@@ -71,7 +77,12 @@ def _name_of(broker: Broker, topic_id: Uuid) -> str:
     return topic.name
 
 
-async def _delete(broker: Broker, request: Request[DeleteTopicsRequest], name: str) -> None:
+async def _delete(
+    broker: Broker,
+    request: Request[DeleteTopicsRequest],
+    name: str,
+    mutations: ControllerMutations,
+) -> None:
     if not broker.options.delete_topic_enable:
         # Older clients do not know the specific code.
         raise RequestError(
@@ -82,6 +93,9 @@ async def _delete(broker: Broker, request: Request[DeleteTopicsRequest], name: s
         )
     if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, name):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    topic = broker.cluster.topic(name)
+    if topic is not None:
+        mutations.record(len(topic.partitions), broker.timer.now_ms())
     await broker.topics.delete(name, request.body.timeout_ms)
 
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
+from barnabas.broker.network.client_quotas import MeteredRequest
+from barnabas.broker.network.zero_copy import ranges_in, release
 from barnabas.broker.partitions.fetch_sessions import LOOK_MS, Fetching, FetchItem
 from barnabas.broker.replication.preferred_replica import RACK_AWARE, preferred_replica
 from barnabas.broker.replication.replication_quotas import leads_throttled
@@ -126,6 +129,7 @@ class _Fetch(DelayedOperation):
         "_fetching",
         "_follower",
         "_isolation",
+        "_max_bytes",
         "_min_bytes",
         "_rack",
         "_reads_followers",
@@ -141,6 +145,7 @@ class _Fetch(DelayedOperation):
         body = request.body
         self._isolation = body.isolation_level
         self._min_bytes = body.min_bytes
+        self._max_bytes = min(body.max_bytes, broker.options.fetch_max_bytes)
         self._follower = _follower(body)
         self._reads_followers = self._follower < 0 and (
             request.version >= FIRST_FOLLOWER_READ_VERSION or self._follower == DEBUGGING_REPLICA
@@ -148,6 +153,9 @@ class _Fetch(DelayedOperation):
         self._selects = broker.options.replica_selector_class == RACK_AWARE
         """Consumers may read from followers, which must learn of a higher watermark at once."""
         self._rack = body.rack_id if self._selects and self._follower < 0 else ""
+        if request.metered and self._follower < 0:
+            self._max_bytes = int(min(self._max_bytes, broker.quotas.fetch_bytes_max(request)))
+            self._min_bytes = min(self._min_bytes, self._max_bytes)
 
     def note_follower(self) -> None:
         """Record a follower's position before it gets more: others may be waiting for that."""
@@ -273,8 +281,8 @@ class _Fetch(DelayedOperation):
 
     def read(self) -> FetchResponse:
         """Read every partition within the limits of the request, and build the response."""
-        body, version = self._request.body, self._request.version
-        left = min(body.max_bytes, self._broker.options.fetch_max_bytes)
+        version = self._request.version
+        left = self._max_bytes
         results: list[tuple[FetchItem, PartitionData]] = []
         first = True
         topic, denial = None, ErrorCode.NONE
@@ -312,7 +320,19 @@ class _Fetch(DelayedOperation):
         )
         if version >= FIRST_NEW_LEADER_VERSION:
             self._add_leader_hints(results, response)
+        if isinstance(self._request, MeteredRequest):
+            self._request.on_throttled = partial(self._withdraw, results, response)
         return response
+
+    def _withdraw(
+        self, results: list[tuple[FetchItem, PartitionData]], response: FetchResponse
+    ) -> FetchResponse:
+        """Take a response back that exceeds a quota; return one without topics."""
+        release(ranges_in(response))
+        session_id = self._broker.partitions.fetch_sessions.withdraw(
+            self._fetching, [item for item, _ in results]
+        )
+        return FetchResponse(session_id=session_id)
 
     def _add_leader_hints(
         self, results: list[tuple[FetchItem, PartitionData]], response: FetchResponse

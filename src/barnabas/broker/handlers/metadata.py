@@ -95,8 +95,11 @@ async def _create_and_answer(
     missing: list[str],
 ) -> MetadataResponse:
     failures: dict[str, ErrorCode] = {}
+    mutations = broker.quotas.mutations(request, strict=False)
     for name in dict.fromkeys(missing):
         try:
+            if broker.topics.name_error(name) is None and name not in INTERNAL_TOPICS:
+                mutations.record(broker.options.num_partitions, broker.timer.now_ms())
             await broker.topics.create_automatically(name)
         except RequestError as refusal:
             failures[name] = refusal.code
@@ -107,7 +110,9 @@ async def _create_and_answer(
             described.append(MetadataResponseTopic(error_code=failure, name=topic.name))
         else:
             described.append(_describe(broker, request, topic))
-    return _answer(broker, request, described)
+    response = _answer(broker, request, described)
+    response.throttle_time_ms = mutations.throttle_ms(broker.timer.now_ms())
+    return response
 
 
 def _all(broker: Broker, request: Request[MetadataRequest]) -> list[MetadataResponseTopic]:

@@ -64,6 +64,9 @@ class Connection(asyncio.BufferedProtocol):
         self._write_paused = False
         self._read_paused = False
         self._muted = False
+        self._throttled: asyncio.TimerHandle | None = None
+        self._waiting = False
+        self._held = False  # muted, throttled or waiting
         self._leaving = ""
         self._closed = True
         self._zero_copy: ZeroCopySend | None = None
@@ -83,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
+        self._end_throttle()
         if self._zero_copy is not None:
             self._zero_copy.close()
         if self.parked is not None:
@@ -187,7 +191,41 @@ class Connection(asyncio.BufferedProtocol):
 
     def mute(self) -> None:
         """Dispatch no more requests: the broker stops, and answers those in handling."""
-        self._muted = True
+        self._muted = self._held = True
+
+    def hold(self) -> None:
+        """Leave a new connection unread: it waits to be admitted, or to be closed."""
+        self._waiting = self._held = True
+        # Loops start to read after `connection_made`, whatever was said in it.
+        asyncio.get_running_loop().call_soon(self._steer_reading)
+
+    def admitted(self) -> None:
+        """Read a connection that was held."""
+        self._waiting = False
+        self._held = self._muted
+        self._advance()
+
+    def throttle(self, until_ms: int) -> None:
+        """Leave the connection unread until a time: its client has exceeded a quota.
+
+        The response to the request in handling is sent all the same.
+        """
+        self._end_throttle()
+        rest_s = (until_ms - self._listener.now_ms()) / 1000
+        if rest_s > 0 and not self._closed:
+            self._held = True
+            loop = asyncio.get_running_loop()
+            self._throttled = loop.call_later(rest_s, self._resume_reading)
+
+    def _resume_reading(self) -> None:
+        self._end_throttle()
+        self._advance()
+
+    def _end_throttle(self) -> None:
+        if self._throttled is not None:
+            self._throttled.cancel()
+            self._throttled = None
+            self._held = self._muted or self._waiting
 
     def leave(self, reason: str) -> None:
         """Close once the request in handling, if any, is answered."""
@@ -230,7 +268,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._advancing = True
         try:
-            while not (self._in_handling or self._write_paused or self._muted or self._closed):
+            while not (self._in_handling or self._write_paused or self._held or self._closed):
                 frame = self._next_frame()
                 if frame is None:
                     break
@@ -294,8 +332,12 @@ class Connection(asyncio.BufferedProtocol):
         """Stop reading while enough is buffered; continue once it has been handled."""
         if self._closed:
             return
-        blocked = self._in_handling or self._write_paused or self._muted
-        if blocked and self._end - self._start >= READ_AHEAD_BYTES:
+        blocked = self._in_handling or self._write_paused or self._held
+        if blocked and (
+            self._end - self._start >= READ_AHEAD_BYTES
+            or self._throttled is not None
+            or self._waiting
+        ):
             if not self._read_paused:
                 self._read_paused = True
                 self._transport.pause_reading()

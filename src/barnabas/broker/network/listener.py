@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.broker.network.connection import Connection, Dispatcher
-from barnabas.broker.network.connection_limits import ConnectionLimits
+from barnabas.broker.network.connection_limits import ListenerLimits
+from barnabas.broker.network.pausable_server import PausableServer
 from barnabas.config.listeners import Endpoint
 from barnabas.model.errors import ConfigError
 
 logger = logging.getLogger("barnabas.listener")
+
+WARNING_INTERVAL_MS = 10_000
+"""A listener that accepts slowly says so at most this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,14 @@ class Listener:
         self,
         endpoint: Endpoint,
         options: SocketOptions,
-        limits: ConnectionLimits,
+        limits: ListenerLimits,
         dispatcher: Dispatcher,
         now_ms: Callable[[], int],
         *,
         privileged: bool = True,
+        on_admitted: Callable[[], None] = lambda: None,
     ) -> None:
+        """Call `on_admitted` after each new connection; others may have to be closed for it."""
         self.asked = endpoint
         """As configured; `endpoint` has the real port once bound."""
         self.endpoint = endpoint
@@ -51,7 +58,16 @@ class Listener:
         self._options = options
         self._limits = limits
         self._dispatcher = dispatcher
-        self._server: asyncio.Server | None = None
+        self._on_admitted = on_admitted
+        self._server: PausableServer | None = None
+        self._waiting: deque[Connection] = deque()
+        """Accepted, and unread until there is room and time; nothing else is accepted."""
+        self._wait_until_ms: int | None = None
+        """The end of the first one's wait; None if it has not arrived at the limits yet."""
+        self._wake: asyncio.TimerHandle | None = None
+        self._rejected: dict[Connection, asyncio.TimerHandle] = {}
+        """Kept for a while, and then closed."""
+        self._warned_ms: int | None = None
         self._closed = False
         self._empty: asyncio.Future[None] | None = None
         self._accepted = 0
@@ -75,14 +91,15 @@ class Listener:
         self._server = server
         self.endpoint = self.endpoint._replace(port=port)
 
-    async def _listen(self, port: int) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(
-            lambda: Connection(self, self._dispatcher),
-            self.endpoint.host or None,
-            port,
-            backlog=self._options.backlog,
-            start_serving=False,
+    async def _listen(self, port: int) -> PausableServer:
+        backlog = self._options.backlog
+        server = await asyncio.get_running_loop().create_server(
+            self._connection, self.endpoint.host or None, port, backlog=backlog, start_serving=False
         )
+        return PausableServer(server, self._connection, backlog)
+
+    def _connection(self) -> Connection:
+        return Connection(self, self._dispatcher)
 
     async def accept(self) -> None:
         """Start to accept connections."""
@@ -102,6 +119,8 @@ class Listener:
     def retire(self) -> None:
         """Accept no more connections, and close open ones once they are answered."""
         self.stop_accepting()
+        for connection in list(self._waiting):
+            connection.abort()
         for connection in list(self.connections):
             connection.leave("its listener was closed, because the option listeners was changed")
 
@@ -109,9 +128,11 @@ class Listener:
         """Close every connection and wait until they are closed."""
         self._closed = True
         self.stop_accepting()
-        for connection in list(self.connections):
+        if self._wake is not None:
+            self._wake.cancel()
+        for connection in [*self._waiting, *self._rejected, *self.connections]:
             connection.abort()
-        if self.connections:
+        if self._are_open:
             self._empty = asyncio.get_running_loop().create_future()
             await self._empty
         self._server = None
@@ -121,11 +142,59 @@ class Listener:
         if self._closed:  # it was accepted just before
             connection.abort()
             return
-        host = connection.session.client_host
         now_ms = self.now_ms()
-        reason = self._limits.admit(host, now_ms)
-        if reason is not None:
-            connection.close(f"rejected, {reason}")
+        if not self._waiting:
+            wait_ms = self._limits.arrive(now_ms)
+            if not wait_ms and self._limits.full is None:
+                self._admit(connection, now_ms)
+                return
+            self._wait_until_ms = now_ms + wait_ms
+        connection.hold()
+        self._waiting.append(connection)
+        if len(self._waiting) == 1:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Accept nothing until there is room and time for the first one that waits."""
+        if self._server is not None:
+            self._server.pause()
+        now_ms, until_ms = self.now_ms(), self._wait_until_ms
+        assert until_ms is not None, "the first one has arrived at the limits"
+        if until_ms > now_ms:
+            self._warn(f"new ones are accepted more slowly ({self._limits.pace})", now_ms)
+            loop = asyncio.get_running_loop()
+            self._wake = loop.call_later((until_ms - now_ms) / 1000, self._admit_waiting)
+        else:
+            self._warn(f"new ones wait for one to close: {self._limits.full}", now_ms)
+            self._limits.broker.when_room(self._admit_waiting)
+
+    def _warn(self, what: str, now_ms: int) -> None:
+        if self._warned_ms is None or now_ms - self._warned_ms >= WARNING_INTERVAL_MS:
+            self._warned_ms = now_ms
+            logger.warning("connections on %s: %s", self.name, what)
+
+    def _admit_waiting(self) -> None:
+        """Admit those that wait, in order, as far as the limits allow."""
+        self._wake = None
+        while self._waiting and not self._closed:
+            now_ms = self.now_ms()
+            if self._wait_until_ms is None:
+                self._wait_until_ms = now_ms + self._limits.arrive(now_ms)
+            if self._wait_until_ms > now_ms or self._limits.full is not None:
+                self._wait()
+                return
+            connection = self._waiting.popleft()
+            self._wait_until_ms = None
+            self._admit(connection, now_ms)
+            if connection in self.connections:
+                connection.admitted()
+        if self._server is not None and not self._closed:
+            self._server.resume()
+
+    def _admit(self, connection: Connection, now_ms: int) -> None:
+        rejection = self._limits.admit(connection.session.client_host, now_ms)
+        if rejection is not None:
+            self._reject(connection, f"rejected, {rejection.reason}", rejection.after_ms)
             return
         self.connections[connection] = None
         self._accepted += 1
@@ -135,14 +204,33 @@ class Listener:
         connection.set_socket_options(
             self._options.send_buffer_bytes, self._options.receive_buffer_bytes
         )
+        self._on_admitted()
+
+    def _reject(self, connection: Connection, reason: str, after_ms: int) -> None:
+        if not after_ms:
+            connection.close(reason)
+            return
+        connection.hold()
+        loop = asyncio.get_running_loop()
+        self._rejected[connection] = loop.call_later(after_ms / 1000, connection.close, reason)
+
+    @property
+    def _are_open(self) -> bool:
+        return bool(self.connections or self._waiting or self._rejected)
 
     def lost(self, connection: Connection) -> None:
         """Uncount a closed connection."""
         if connection in self.connections:
             del self.connections[connection]
             self._limits.release(connection.session.client_host)
-            if not self.connections and self._empty is not None and not self._empty.done():
-                self._empty.set_result(None)
+        elif connection in self._rejected:
+            self._rejected.pop(connection).cancel()
+        elif connection in self._waiting:
+            if connection is self._waiting[0]:
+                self._wait_until_ms = None  # the next one has its own
+            self._waiting.remove(connection)
+        if not self._are_open and self._empty is not None and not self._empty.done():
+            self._empty.set_result(None)
 
     def sweep(self) -> None:
         """Close connections that were idle too long, and shrink large buffers of quiet ones.

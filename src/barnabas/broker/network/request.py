@@ -22,16 +22,19 @@ class Request(Generic[Body]):
     """One request; answered once, by a handler's result or later by `answer`."""
 
     __slots__ = (
-        "_reply",
         "api_key",
         "body",
         "client_id",
         "connection",
         "correlation_id",
         "received",
+        "reply",
         "session",
         "version",
     )
+
+    metered = False
+    """Whether its size and time are measured: see `client_quotas`."""
 
     def __init__(
         self,
@@ -52,12 +55,16 @@ class Request(Generic[Body]):
         self.connection = connection
         self.session: Session = connection.session
         self.received = received
-        self._reply = reply
+        self.reply = reply
 
     def answer(self, response: Message) -> None:
         """Send the response of a request that a handler kept for later."""
         self.connection.parked = None
-        self._reply(self, response)
+        self.reply(self, response)
+
+    def skip_answer(self) -> None:
+        """Finish a request that has no response (acks=0)."""
+        self.connection.skip_answer()
 
     def park(self, operation: DelayedOperation) -> None:
         """Tie an operation to the connection: if the client disconnects, it is cancelled."""

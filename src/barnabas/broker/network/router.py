@@ -12,13 +12,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import CORO_CREATED, getcoroutinestate
+from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
+from barnabas.broker.network.client_quotas import ClientQuotas, MeteredRequest
 from barnabas.broker.network.request import Request
 from barnabas.broker.network.zero_copy import BYTES, ranges_in, release
 from barnabas.model.error_codes import ErrorCode
@@ -78,6 +81,7 @@ class Router(Generic[Host]):
         silence: Silence,
         clock: Callable[[], float],
         metrics: RequestMetrics,
+        quotas: ClientQuotas,
         queued_max: int,
         other_listeners: Mapping[int, str],
     ) -> None:
@@ -88,6 +92,9 @@ class Router(Generic[Host]):
         self._silence = silence
         self._clock = clock
         self._metrics = metrics
+        self._quotas = quotas
+        self._metered_s = 0.0
+        """The time that metered requests have taken so far."""
         self._queued_max = queued_max
         self._tasks: set[asyncio.Task[None]] = set()
         self._queue: deque[tuple[Served[Host], Request[Any]]] = deque()
@@ -114,6 +121,9 @@ class Router(Generic[Host]):
         except RemoteProtocolError as failure:
             connection.close(f"unreadable request: {failure}")
             return
+        if self._quotas.active:
+            self._handle_metered(served, header, body, connection, received, len(frame))
+            return
         request = Request(
             body,
             header.api_key,
@@ -125,6 +135,35 @@ class Router(Generic[Host]):
             self._reply,
         )
         self._handle(served, request)
+
+    def _handle_metered(
+        self,
+        served: Served[Host],
+        header: RequestHeader,
+        body: Message,
+        connection: Connection,
+        received: float,
+        size_bytes: int,
+    ) -> None:
+        """Handle a request, and measure it for the quotas of its client."""
+        request = MeteredRequest(
+            body,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            connection,
+            received,
+            self._reply_metered,
+        )
+        request.begin(self._quotas, size_bytes)
+        before_s = self._metered_s
+        self._handle(served, request)
+        now = self._clock()
+        request.pause(now)
+        if request.exempt:
+            self._quotas.handled(request)
+        self._metered_s = before_s + now - received  # includes what was handled within
 
     async def drain(self, timeout_s: float) -> None:
         """Wait for the requests that run as tasks; those that take longer are cancelled."""
@@ -151,7 +190,7 @@ class Router(Generic[Host]):
         if result is None:
             return
         if isinstance(result, Message):
-            self._reply(request, result)
+            request.reply(request, result)
         elif len(self._tasks) < self._queued_max:
             self._run(served, request, result)
         else:
@@ -168,12 +207,12 @@ class Router(Generic[Host]):
 
     async def _complete(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
         try:
-            response = await answer
+            response = await (_timed(answer, request, self._clock) if request.metered else answer)
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
             self._fail(served, request, failure)
         else:
             if response is not None:  # else the handler has answered, or will
-                self._reply(request, response)
+                request.reply(request, response)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -201,7 +240,17 @@ class Router(Generic[Host]):
         if getattr(request.body, "acks", None) == 0:  # this producer expects no response
             request.connection.close(f"produce with acks=0 failed: {code.name}")
             return
-        self._reply(request, served.refuse(request.body, code, message))
+        request.reply(request, served.refuse(request.body, code, message))
+
+    def _reply_metered(self, request: Request[Any], response: Message) -> None:
+        """Record the request for its client's quotas, then send the response."""
+        assert isinstance(request, MeteredRequest)
+        began, before_s = self._clock(), self._metered_s
+        response = self._quotas.answered(request, response, began)
+        self._reply(request, response)
+        # A late response lets the connection's next request be handled before this returns.
+        within_s = self._metered_s - before_s
+        self._quotas.sent(request, self._clock() - began - within_s)
 
     def _reply(self, request: Request[Any], response: Message) -> None:
         """Encode and send; large file ranges are sent without being copied."""
@@ -260,3 +309,25 @@ class Router(Generic[Host]):
         connection.close(
             f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
         )
+
+
+@coroutine
+def _timed(
+    answer: Answer, request: Request[Any], clock: Callable[[], float]
+) -> Generator[Any, Any, Message | None]:
+    """Await a handler's coroutine, and count the time of its steps but not of its waits."""
+    assert isinstance(request, MeteredRequest)
+    step: Callable[[], Any] = partial(answer.send, None)
+    while True:
+        request.resume(clock())
+        try:
+            awaited = step()
+        except StopIteration as ended:
+            response: Message | None = ended.value
+            return response
+        finally:
+            request.pause(clock())
+        try:
+            step = partial(answer.send, (yield awaited))
+        except BaseException as failure:  # noqa: BLE001 - the handler's, at its await
+            step = partial(answer.throw, failure)

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from typing import Any
 
+from barnabas.broker.loop import spawn
 from barnabas.broker.network.connection import Dispatcher
-from barnabas.broker.network.connection_limits import UNBOUNDED, ConnectionLimits
+from barnabas.broker.network.connection_limits import ConnectionLimits, ListenerLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.listeners import Endpoint, Listeners, check_served
+from barnabas.metadata.tree_schema import DEFAULT_ENTITY
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.quotas.quota_keys import CONNECTION_CREATION_RATE, parse_limit
+from barnabas.quotas.sampled_rate import Windows
 
 logger = logging.getLogger("barnabas.listener")
 
@@ -32,10 +39,18 @@ class SocketServer:
     """What is bound and advertised since `bind`; changed options may be ahead of it briefly."""
 
     def __init__(
-        self, data_plane: Router[Any], control_plane: Router[Any], clock_ms: Callable[[], int]
+        self,
+        data_plane: Router[Any],
+        control_plane: Router[Any],
+        clock_ms: Callable[[], int],
+        windows: Windows,
+        registry: Registry,
     ) -> None:
-        self._limits = ConnectionLimits(UNBOUNDED)
-        self._limits_of: dict[str, ConnectionLimits] = {}
+        self._limits = ConnectionLimits(windows)
+        self._registry = registry
+        self._address_tasks: dict[str, asyncio.Task[None]] = {}
+        self._addresses: dict[str, list[str]] = {}
+        """The addresses behind names that have a quota."""
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
@@ -46,10 +61,8 @@ class SocketServer:
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
         data, control = self.routers
-        limits = self._limits_of.setdefault(
-            endpoint.name,
-            ConnectionLimits(UNBOUNDED, within=self._limits, prefix=listener_prefix(endpoint.name)),
-        )
+        limits = self._limits.of(endpoint.name, listener_prefix(endpoint.name))
+        self._show(endpoint.name, limits)
         dispatcher: Dispatcher = data
         if control_plane is not None:
             dispatcher = control if endpoint.name == control_plane else self.turnstile
@@ -60,6 +73,28 @@ class SocketServer:
             dispatcher,
             self._now_ms,
             privileged=control_plane in (None, endpoint.name),
+            on_admitted=self._close_excess,
+        )
+
+    def _show(self, name: str, limits: ListenerLimits) -> None:
+        """Register the metrics of a listener."""
+        self._gauge("accept_rate", "New connections per second.", limits.rate.per_second, name)
+        self._gauge(
+            "accept_throttle_time",
+            "Average time in ms for which accepting waited.",
+            limits.throttles.value,
+            name,
+        )
+        self._gauge(
+            "ip_accept_throttle_time",
+            "Average time in ms until connections of an address above its rate were closed.",
+            limits.address_throttles.value,
+            name,
+        )
+
+    def _gauge(self, metric: str, help: str, read: Callable[[int], float], listener: str) -> None:
+        self._registry.gauge(
+            f"connection_{metric}", help, lambda: read(self._now_ms()), listener=listener
         )
 
     @property
@@ -132,26 +167,81 @@ class SocketServer:
         for listener in coming:
             logger.info("listener %s opened", listener.endpoint)
         self._retired += going
-        names = {endpoint.name for endpoint in wanted}
-        self._limits_of = {name: each for name, each in self._limits_of.items() if name in names}
+        self._limits.keep({endpoint.name for endpoint in wanted})
         self.configure(options)
 
     def configure(self, options: BrokerOptions) -> None:
         """Apply changed options to new connections."""
         limits = self._limits
+        limits.inter_broker = self.listeners.inter_broker
         limits.connections_max = options.max_connections
         limits.per_host_max = options.max_connections_per_ip
         limits.per_host_overrides = parse_connection_overrides(
             options.max_connections_per_ip_overrides
         )
         limits.creation_rate_max = options.max_connection_creation_rate
-        for name, limits in self._limits_of.items():
-            seen = options.for_listener(name)
-            limits.connections_max = seen.max_connections
-            limits.creation_rate_max = seen.max_connection_creation_rate
+        for listener in self._listeners:
+            seen, own = options.for_listener(listener.name), limits.of(listener.name)
+            own.connections_max = seen.max_connections
+            own.creation_rate_max = seen.max_connection_creation_rate
+        limits.room_made()
+        self._close_excess()
+
+    def _close_excess(self) -> None:
+        """Close the least recently used connections above max.connections.
+
+        The listener between brokers may take the place of clients, and the limit may be lowered.
+        """
+        limits = self._limits
+        if not limits.excess:
+            return
+        connections = [
+            connection
+            for listener in self._listeners
+            if not limits.is_protected(listener.name)
+            for connection in listener.connections
+        ]
+        excess = limits.excess - sum(not each.is_open for each in connections)
+        open_ones = [each for each in connections if each.is_open]
+        for connection in sorted(open_ones, key=lambda each: each.last_active_ms)[: max(excess, 0)]:
+            connection.close(
+                f"least recently used of {limits.total} connections "
+                f"(max.connections={limits.connections_max})"
+            )
+
+    def address_quota_changed(self, name: str, values: Mapping[str, str]) -> None:
+        """Apply the quota of an address, of a host name's addresses, or of all others."""
+        limit = parse_limit(CONNECTION_CREATION_RATE, values.get(CONNECTION_CREATION_RATE))
+        if limit is None and CONNECTION_CREATION_RATE in values:
+            logger.error("ips/%s: quota is invalid and has no effect: %s", name, dict(values))
+        if name == DEFAULT_ENTITY:
+            self._limits.set_address_rate(None, limit)
+            return
+        try:
+            address = str(ip_address(name))
+        except ValueError:
+            task = spawn(self._set_host_rate(name, limit), f"resolving {name}")
+            self._address_tasks[name] = task  # a later one replaces it, and is done after it
+            return
+        self._limits.set_address_rate(address, limit)
+
+    async def _set_host_rate(self, name: str, limit: float | None) -> None:
+        for address in self._addresses.pop(name, ()):
+            self._limits.set_address_rate(address, None)
+        if limit is None:
+            return
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(name, None)
+        except (socket.gaierror, UnicodeError) as failure:
+            logger.error("ips/%s: quota has no effect: %s", name, failure)
+            return
+        self._addresses[name] = addresses = sorted({str(each[4][0]) for each in found})
+        for address in addresses:
+            self._limits.set_address_rate(address, limit)
 
     def sweep(self) -> None:
-        """Close idle connections and shrink large buffers."""
+        """Close idle connections, shrink large buffers, and forget addresses."""
+        self._limits.expire(self._now_ms())
         for listener in self._listeners:
             listener.sweep()
         for listener in self._retired:

@@ -209,6 +209,26 @@ class FetchSessions:
             session.changed = dict(session.items)
         return Fetching(session.session_id, [], session, incremental=True)
 
+    def withdraw(self, fetching: Fetching, items: Iterable[FetchItem]) -> int:
+        """Treat what a response would have carried as not sent; return its session id.
+
+        The next request of the session gets it; a session that is new with this request is not
+        kept, and its client starts another one.
+        """
+        session = fetching.session
+        if session is None:
+            return 0
+        if not fetching.incremental:
+            if self._sessions.get(session.session_id) is session:
+                self._drop(session)
+            return 0
+        for item in items:
+            item.sent_high_watermark = -1
+            key = _key(session.uses_ids, item)
+            if key in session.items:
+                session.news[key] = item
+        return session.session_id
+
     def _update(
         self,
         session: FetchSession,

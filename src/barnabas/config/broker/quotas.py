@@ -8,11 +8,19 @@ from barnabas.config.option import Section, option, reserved
 class QuotasOptions(Section):
     """Windows over which quotas are measured."""
 
-    _client_quotas = reserved(
-        """
-        quota.window.num           int:1..  11  no  QUOTAS  Number of samples kept for client quotas.
-        quota.window.size.seconds  int:1..  1   no  QUOTAS  Length of one sample.
-        """  # noqa: E501
+    quota_window_num: int = option(
+        "quota.window.num",
+        "int",
+        default=11,
+        at_least=1,
+        doc="Number of samples kept for client quotas and connection rates.",
+    )
+    quota_window_size_seconds: int = option(
+        "quota.window.size.seconds",
+        "int",
+        default=1,
+        at_least=1,
+        doc="Length of one sample.",
     )
     replication_quota_window_num: int = option(
         "replication.quota.window.num",
@@ -42,10 +50,22 @@ class QuotasOptions(Section):
         at_least=1,
         doc="Length of one sample.",
     )
-    _controller_quotas = reserved(
+    controller_quota_window_num: int = option(
+        "controller.quota.window.num",
+        "int",
+        default=11,
+        at_least=1,
+        doc="Number of samples kept for the controller mutation quota.",
+    )
+    controller_quota_window_size_seconds: int = option(
+        "controller.quota.window.size.seconds",
+        "int",
+        default=1,
+        at_least=1,
+        doc="Length of one sample.",
+    )
+    _quota_callback = reserved(
         """
-        controller.quota.window.num           int:1..  11  no  QUOTAS  Number of samples kept for the controller mutation quota.
-        controller.quota.window.size.seconds  int:1..  1   no  QUOTAS  Length of one sample.
-        client.quota.callback.class           class    -   no  JAVA    Class that computes quotas.
-        """  # noqa: E501
+        client.quota.callback.class  class  -  no  JAVA  Class that computes quotas.
+        """
     )

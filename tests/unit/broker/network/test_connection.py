@@ -8,6 +8,7 @@ import errno
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +32,14 @@ from barnabas.broker.network.connection import BUFFER_BYTES, READ_AHEAD_BYTES, C
 from barnabas.broker.network.connection_limits import ConnectionLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
 from barnabas.config.listeners import Endpoint, SecurityProtocol
+from barnabas.quotas.sampled_rate import Windows
 from barnabas.wire.frame import request_frame
+from barnabas.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -160,20 +168,60 @@ def test_queued_requests_of_closed_connections_are_dropped(
 
 class TestLimits:
     def test_connections_in_all(self, tmp_path: Path) -> None:
-        """One more than max.connections is closed at once; when one leaves there is room."""
+        """One more than max.connections waits, unread, until one leaves; so do those after it."""
         with Serving(tmp_path, {"max.connections": 2}) as serving:
             first, second = serving.connect(), serving.connect()
             assert first.ask(ApiVersionsRequest(), 0).error_code == 0
             assert second.ask(ApiVersionsRequest(), 0).error_code == 0
-            with serving.connect() as third:
-                third.expect_close()
-            serving.expect_line("max.connections=2")
+            late = [serving.connect() for _ in range(3)]
+            for wire in late:
+                wire.send(ApiVersionsRequest(), 0)
+            serving.expect_line("new ones wait for one to close: 2 are open (max.connections=2)")
+            limits = serving.broker.parts.network._limits
+            for wire in late:
+                assert serving.inside(lambda: limits.total) == 2
+                first.socket.close()
+                assert wire.receive(ApiVersionsRequest, 0)[1].error_code == 0
+                first = wire
             first.socket.close()
-            serving.wait_inside(
-                lambda: serving.broker.parts.network._limits.total == 1, "one has left"
-            )
-            with serving.connect() as fourth:
-                assert fourth.ask(ApiVersionsRequest(), 0).error_code == 0
+            with serving.connect() as last:
+                assert last.ask(ApiVersionsRequest(), 0).error_code == 0
+
+    def test_a_lower_limit_closes_the_least_recently_used(self, tmp_path: Path) -> None:
+        """As many as are too many."""
+        with Serving(tmp_path) as serving:
+            wires = [serving.connect() for _ in range(4)]
+            for number in (1, 0, 2, 3):
+                assert wires[number].ask(ApiVersionsRequest(), 0).error_code == 0
+                serving.let_pass(1000)
+            fewer = ("max.connections", SET, "2")
+            assert change(wires[3], BROKER, "", fewer).error_code == 0
+            for number in (1, 0):
+                wires[number].expect_close()
+            lines = serving.lines.of()
+            assert len(lines) == 2
+            assert all("least recently used of 4 connections" in line for line in lines)
+            serving.lines.clear()
+            assert wires[2].ask(ApiVersionsRequest(), 0).error_code == 0
+
+    def test_brokers_take_the_place_of_clients(self, tmp_path: Path) -> None:
+        """Their listener ignores max.connections; the client that was quiet longest has to go."""
+        options = {
+            "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",
+            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT",
+            "inter.broker.listener.name": "IN",
+            "max.connections": 2,
+        }
+        with Serving(tmp_path, options) as serving:
+            clients = [serving.connect(1) for _ in range(2)]
+            for wire in clients:
+                assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
+                serving.let_pass(1000)
+            broker = serving.connect(0)
+            assert broker.ask(ApiVersionsRequest(), 0).error_code == 0
+            clients[0].expect_close()
+            serving.expect_line("least recently used of 3 connections (max.connections=2)")
+            assert clients[1].ask(ApiVersionsRequest(), 0).error_code == 0
 
     @pytest.mark.parametrize(
         "options",
@@ -192,15 +240,67 @@ class TestLimits:
             assert first.ask(ApiVersionsRequest(), 0).error_code == 0
 
     def test_connections_per_second(self, tmp_path: Path) -> None:
-        """A flood of new connections is cut off; the old ones are served."""
-        with Serving(tmp_path, {"max.connection.creation.rate": 5}) as serving:
-            wires = [serving.connect() for _ in range(40)]
-            limits, lines = serving.broker.parts.network._limits, serving.lines
-            wait_for(lambda: limits.total + len(lines.of()) == 40, "all are admitted or refused")
-            assert lines.of()
-            assert all("max.connection.creation.rate=5" in line for line in lines.of())
-            assert wires[0].ask(ApiVersionsRequest(), 0).error_code == 0
-            serving.lines.clear()
+        """A flood of new connections is accepted more slowly, and none is closed."""
+        options = {"max.connection.creation.rate": 20, "quota.window.num": 2}
+        with Serving(tmp_path, options) as serving:
+            began = time.monotonic()
+            wires = [serving.connect() for _ in range(30)]
+            for wire in wires:
+                wire.send(ApiVersionsRequest(), 0)
+            for wire in wires:
+                assert wire.receive(ApiVersionsRequest, 0)[1].error_code == 0
+            assert time.monotonic() - began >= 0.4
+            serving.expect_line("accepted more slowly (max.connection.creation.rate=20)")
+
+    def test_an_address_that_connects_too_fast_is_closed_later(self, tmp_path: Path) -> None:
+        """The quota of ips, at once for new connections; nothing of it is read meanwhile."""
+        with Serving(tmp_path, {"quota.window.num": 2}) as serving:
+            first = serving.connect()
+            entity = EntityData(entity_type="ip", entity_name="127.0.0.1")
+            rate = OpData(key="connection_creation_rate", value=1.0)
+            request = AlterClientQuotasRequest(entries=[EntryData(entity=[entity], ops=[rate])])
+            assert first.ask(request).entries[0].error_code == 0
+            assert serving.connect().ask(ApiVersionsRequest(), 0).error_code == 0
+            began = time.monotonic()
+            with serving.connect() as second:
+                second.send(ApiVersionsRequest(), 0)
+                second.expect_close()
+            assert time.monotonic() - began >= 0.9
+            serving.expect_line("127.0.0.1 opens connections too fast (connection_creation_rate)")
+            assert first.ask(ApiVersionsRequest(), 0).error_code == 0
+
+    def test_a_broker_stops_while_connections_wait_for_room(self, tmp_path: Path) -> None:
+        """They do not hold it up."""
+        with Serving(tmp_path, {"max.connections": 1}) as serving:
+            assert serving.connect().ask(ApiVersionsRequest(), 0).error_code == 0
+            for _ in range(3):
+                serving.connect()
+            serving.expect_line("1 are open (max.connections=1)")
+
+    def test_a_broker_stops_while_connections_wait_to_be_closed(self, tmp_path: Path) -> None:
+        """Nor do these."""
+        with Serving(tmp_path, {"quota.window.size.seconds": 3600}) as serving:
+            network = serving.broker.parts.network
+            serving.inside(lambda: network._limits.set_address_rate("127.0.0.1", 0))
+            serving.connect()
+            (listener,) = network._listeners
+            serving.wait_inside(lambda: len(listener._rejected) == 1, "one is kept for an hour")
+
+    def test_host_names_have_quotas_of_their_addresses(self, tmp_path: Path) -> None:
+        """They are resolved when the quota is set; without it the addresses have none."""
+        with Serving(tmp_path) as serving:
+            network = serving.broker.parts.network
+            limits = network._limits
+            rate = {"connection_creation_rate": "3"}
+            serving.inside(lambda: network.address_quota_changed("localhost", rate))
+            serving.wait_inside(lambda: "127.0.0.1" in limits._rate_of, "it is resolved")
+            assert limits._rate_of["127.0.0.1"] == 3
+            serving.inside(lambda: network.address_quota_changed("localhost", {}))
+            serving.wait_inside(lambda: not limits._rate_of, "it is removed")
+            serving.inside(lambda: network.address_quota_changed("<default>", rate))
+            assert limits._rate_of == {None: 3}
+            serving.inside(lambda: network.address_quota_changed("no such host", rate))
+            serving.expect_line("ips/no such host: quota has no effect")
 
     def test_connections_of_one_listener(self, tmp_path: Path) -> None:
         """listener.name.<name>.max.connections leaves the other listeners alone, and can change."""
@@ -214,12 +314,12 @@ class TestLimits:
             inner = [serving.connect(0) for _ in range(3)]
             for wire in (*inner, serving.connect(1)):
                 assert wire.ask(ApiVersionsRequest(), 0).error_code == 0
-            with serving.connect(1) as refused:
-                refused.expect_close()
-            serving.expect_line("listener.name.out.max.connections=1")
+            late = serving.connect(1)
+            late.send(ApiVersionsRequest(), 0)
+            serving.expect_line("1 are open (listener.name.out.max.connections=1)")
             wider = ("listener.name.out.max.connections", SET, "2")
             assert change(inner[0], BROKER, "0", wider).error_code == 0
-            assert serving.connect(1).ask(ApiVersionsRequest(), 0).error_code == 0
+            assert late.receive(ApiVersionsRequest, 0)[1].error_code == 0
 
     def test_frame_size(self, tmp_path: Path) -> None:
         """socket.request.max.bytes is the largest frame."""
@@ -487,7 +587,7 @@ def test_answers_to_requests_that_arrive_together_leave_together() -> None:
 
     options = SocketOptions(1000, -1, -1, 50, 1000)
     endpoint = Endpoint("PLAINTEXT", "", 0, SecurityProtocol.PLAINTEXT)
-    limits = ConnectionLimits(10, 10, {}, 10)
+    limits = ConnectionLimits(Windows()).of(endpoint.name)
     listener = Listener(endpoint, options, limits, Echo(), lambda: 0)
     connection, transport = Connection(listener, Echo()), Recorder()
     connection.connection_made(transport)

@@ -9,6 +9,7 @@ from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.connection_limits import ConnectionLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
 from barnabas.config.broker import BrokerOptions
+from barnabas.quotas.sampled_rate import Windows
 
 
 def test_a_name_with_several_addresses_has_one_port() -> None:
@@ -46,7 +47,7 @@ def test_a_connection_that_comes_as_the_listener_closes_is_closed() -> None:
 def make() -> Listener:
     options = BrokerOptions.parse({"listeners": "PLAINTEXT://:0"})
     (endpoint,) = options.endpoints.bind
-    limits = ConnectionLimits(10, 10, {}, 10)
+    limits = ConnectionLimits(Windows()).of(endpoint.name)
     return Listener(endpoint, SocketOptions(1000, -1, -1, 50, 1000), limits, Silent(), lambda: 0)
 
 

@@ -211,7 +211,7 @@ def test_a_queued_handler_must_not_have_done_anything(
     served = replace(serving.broker.served[KEY], handle=lambda broker, request: pending)
     broker = serving.broker
     metrics = RequestMetrics(Registry(), {})
-    router = Router(broker, {}, broker.silence, broker.clock, metrics, 0, {})
+    router = Router(broker, {}, broker.silence, broker.clock, metrics, broker.quotas, 0, {})
     with pytest.raises(AssertionError, match=bug):
         router._handle(served, cast(Any, SimpleNamespace(connection=connection)))
     pending.close()

@@ -1,0 +1,352 @@
+"""Client quotas: what requests are measured by, and how long their connections are throttled.
+
+Nothing is measured until a quota is set (`active`). From then on the router hands `MeteredRequest`s
+to handlers: bytes of Produce and Fetch, time on the event loop and changed partitions are recorded
+when the response is ready. A client above a limit gets its response at once, with the throttle
+time, and its connection stays unread for that long. A Fetch response that exceeds a quota is
+replaced by an empty one, and its bytes are taken back.
+
+The traffic of brokers is exempt, and only its time is counted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.network.request import Request
+from barnabas.metadata import tree_schema as nodes
+from barnabas.metrics.registry import Registry
+from barnabas.quotas.client_quota import BucketSensor, ClientQuota, Sensor, Usage
+from barnabas.quotas.controller_mutations import UNCOUNTED, ControllerMutations
+from barnabas.quotas.entity_limits import ABSENT, DEFAULT, UNLIMITED, Entity, Level, Sharing
+from barnabas.quotas.quota_keys import (
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    parse_limit,
+)
+from barnabas.quotas.sampled_rate import SampledRate, Windows
+from barnabas.wire.apis import API_BY_NAME
+from barnabas.wire.codec import encode_parts
+from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.config.broker import BrokerOptions
+
+logger = logging.getLogger("barnabas.quotas")
+
+PRODUCE_KEY = API_BY_NAME["Produce"].key
+FETCH_KEY = API_BY_NAME["Fetch"].key
+PERCENT = 100.0
+SIZE_BYTES = 4
+"""A response is counted with the size before it."""
+
+
+class MeteredRequest(Request[Any]):
+    """A request whose size and time on the event loop are measured."""
+
+    __slots__ = (
+        "exempt",
+        "on_throttled",
+        "quotas",
+        "running_since",
+        "size_bytes",
+        "spent_s",
+        "timed",
+    )
+
+    metered = True
+
+    quotas: ClientQuotas
+    exempt: bool
+    """Whether another broker sent it; known once it is answered."""
+    size_bytes: int
+    """Of header and body."""
+    spent_s: float
+    """The time that finished steps have taken."""
+    running_since: float | None
+    """When the current step began; None while the request waits."""
+    timed: Sensor | None
+    """What measures its time; known once it is answered."""
+    on_throttled: Callable[[], Message] | None
+    """Takes the response back, and returns an empty one (Fetch)."""
+
+    def begin(self, quotas: ClientQuotas, size_bytes: int) -> None:
+        """Start to measure with the time at which the request was received."""
+        self.quotas = quotas
+        self.exempt = False
+        self.size_bytes = size_bytes
+        self.spent_s = 0.0
+        self.running_since = self.received
+        self.on_throttled = None
+        self.timed = None
+
+    def pause(self, now: float) -> None:
+        """End a step: from now on the request waits."""
+        if self.running_since is not None:
+            self.spent_s += now - self.running_since
+            self.running_since = None
+
+    def resume(self, now: float) -> None:
+        """Begin another step."""
+        self.running_since = now
+
+    def skip_answer(self) -> None:
+        """Throttle a producer that expects no response, which counts its bytes only."""
+        self.quotas.unanswered(self)
+        super().skip_answer()
+
+
+class ClientQuotas:
+    """The quotas of one broker's clients."""
+
+    def __init__(
+        self,
+        options: BrokerOptions,
+        now_ms: Callable[[], int],
+        registry: Registry,
+        is_exempt: Callable[[Request[Any]], bool],
+    ) -> None:
+        """Ask `is_exempt` whether another broker sent a request."""
+        windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
+        mutation_windows = Windows(
+            options.controller_quota_window_num, options.controller_quota_window_size_seconds * 1000
+        )
+        self.active = False
+        """Whether any quota is or was set."""
+        self._windows = windows
+        self._now_ms = now_ms
+        self._registry = registry
+        self._is_exempt = is_exempt
+        self.produce = ClientQuota(windows, Sensor, self._shows("Produce", "byte_rate"))
+        self.fetch = ClientQuota(windows, Sensor, self._shows("Fetch", "byte_rate"))
+        self.request = ClientQuota(windows, Sensor, self._shows("Request", "request_time"))
+        self.mutation = ClientQuota(
+            mutation_windows, BucketSensor, self._shows("ControllerMutation", "mutation_rate")
+        )
+        self._exempt = SampledRate(windows)
+        self._by_key: dict[str, ClientQuota[Any]] = {
+            PRODUCER_BYTE_RATE: self.produce,
+            CONSUMER_BYTE_RATE: self.fetch,
+            REQUEST_PERCENTAGE: self.request,
+            CONTROLLER_MUTATION_RATE: self.mutation,
+        }
+        self._throttled: dict[ClientQuota[Any], list[int]] = {
+            quota: [] for quota in self._by_key.values()
+        }
+        """When the connections that each quota throttles are read again, as heaps."""
+
+    # limits
+
+    def configs_changed(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:
+        """Apply the quotas of a user, a client id, or a user's client id."""
+        entity = _entity(entity_type, name)
+        for key, quota in self._by_key.items():
+            limit = parse_limit(key, values.get(key))
+            if limit is None and key in values:
+                logger.error(
+                    "%s/%s: quota is invalid and has no effect: %s=%s",
+                    entity_type,
+                    name,
+                    key,
+                    values[key],
+                )
+            quota.set_limit(entity, limit)
+            if quota.enabled and not self.active:
+                self._activate()
+
+    def _activate(self) -> None:
+        self.active = True
+        for resource, quota in self._resources():
+            self._registry.gauge(
+                "quota_queue_size",
+                "Connections that are unread because of a quota.",
+                partial(self.queue_size, quota),
+                resource=resource,
+            )
+        self._registry.gauge(
+            "exempt_request_time",
+            "Percent of the event loop's time taken by requests of brokers.",
+            lambda: self._exempt.per_second(self._now_ms()),
+        )
+
+    def expire(self) -> None:
+        """Drop the sensors that were not used for an hour."""
+        now_ms = self._now_ms()
+        for quota in self._by_key.values():
+            quota.expire(now_ms)
+
+    # requests
+
+    def fetch_bytes_max(self, request: Request[Any]) -> float:
+        """Return how much a consumer may fetch at once: what its quota allows in its windows.
+
+        A larger response would exceed the quota each time it is tried, and never be sent.
+        """
+        if not self.fetch.enabled:
+            return UNLIMITED
+        limit = self.fetch.limit_of(request.session.principal.name, request.client_id)
+        return limit * self._windows.burst_ms / 1000
+
+    def mutations(self, request: Request[Any], *, strict: bool) -> ControllerMutations:
+        """Return what counts the partitions that a request creates or deletes."""
+        if not self.mutation.enabled:
+            return UNCOUNTED
+        sensor = self.mutation.sensor(
+            request.session.principal.name, request.client_id, self._now_ms()
+        )
+        return ControllerMutations(sensor, strict=strict)
+
+    def answered(self, request: MeteredRequest, response: Message, now: float) -> Message:
+        """Record a request and throttle its client; return the response to send.
+
+        A throttle time in the response is that of controller mutations.
+        """
+        spent_s = request.spent_s
+        if request.running_since is not None:
+            spent_s += now - request.running_since
+        now_ms = self._now_ms()
+        if request.api_key != PRODUCE_KEY and self._is_exempt(request):
+            request.exempt = True
+            self._exempt.record(spent_s * PERCENT, now_ms)
+            return response
+        user, client_id = request.session.principal.name, request.client_id
+        throttle_ms: int = getattr(response, "throttle_time_ms", 0)
+        by: ClientQuota[Any] = self.mutation
+        sensor: Sensor | None = None
+        size_bytes = 0
+        if request.api_key == PRODUCE_KEY:
+            size_bytes, by = request.size_bytes, self.produce
+        elif request.api_key == FETCH_KEY and self.fetch.enabled:
+            size_bytes, by = SIZE_BYTES + _encoded_bytes(response, request.version), self.fetch
+        if size_bytes and by.enabled:
+            sensor = by.sensor(user, client_id, now_ms)
+            throttle_ms = sensor.record(size_bytes, now_ms)
+        if self.request.enabled:
+            timed = request.timed = self.request.sensor(user, client_id, now_ms)
+            rest_ms = min(timed.record(spent_s * PERCENT, now_ms), self._windows.size_ms)
+            if rest_ms >= throttle_ms:
+                throttle_ms, by = rest_ms, self.request
+        if throttle_ms > 0:
+            if sensor is not None and request.on_throttled is not None:
+                sensor.rate.record(-size_bytes, now_ms)
+            if request.on_throttled is not None:
+                response = request.on_throttled()
+            if hasattr(response, "throttle_time_ms"):
+                response.throttle_time_ms = throttle_ms
+            self._throttle(request, by, throttle_ms, now_ms)
+        return response
+
+    def unanswered(self, request: MeteredRequest) -> None:
+        """Record a produce request without a response: its time is exempt."""
+        request.exempt = True
+        if self.produce.enabled:
+            now_ms = self._now_ms()
+            sensor = self.produce.sensor(request.session.principal.name, request.client_id, now_ms)
+            throttle_ms = sensor.record(request.size_bytes, now_ms)
+            if throttle_ms > 0:
+                self._throttle(request, self.produce, throttle_ms, now_ms)
+
+    def handled(self, request: MeteredRequest) -> None:
+        """Record the time of a request that has no response."""
+        if request.api_key == PRODUCE_KEY:  # others have one
+            self._exempt.record(request.spent_s * PERCENT, self._now_ms())
+
+    def sent(self, request: MeteredRequest, spent_s: float) -> None:
+        """Record the time that the response took to encode and send; it throttles the next one."""
+        timed = request.timed
+        if timed is not None:
+            timed.rate.record(spent_s * PERCENT, timed.used_ms)
+        elif request.exempt:
+            self._exempt.record(spent_s * PERCENT, self._now_ms())
+
+    def _throttle(
+        self, request: Request[Any], quota: ClientQuota[Any], throttle_ms: int, now_ms: int
+    ) -> None:
+        """Leave the connection unread, and count that for the quota that demands it."""
+        sensor = quota.sensor(request.session.principal.name, request.client_id, now_ms)
+        sensor.throttles.record(throttle_ms, now_ms)
+        until_ms = now_ms + throttle_ms
+        heappush(self._throttled[quota], until_ms)
+        self.queue_size(quota)
+        request.connection.throttle(until_ms)
+
+    # what was measured
+
+    def queue_size(self, quota: ClientQuota[Any]) -> int:
+        """Return how many connections a quota throttles now."""
+        throttled, now_ms = self._throttled[quota], self._now_ms()
+        while throttled and throttled[0] <= now_ms:
+            heappop(throttled)
+        return len(throttled)
+
+    def usage(self) -> Iterator[tuple[str, Usage]]:
+        """Yield the quota's key and what each sensor measures."""
+        now_ms = self._now_ms()
+        for key, quota in self._by_key.items():
+            for usage in quota.usage(now_ms):
+                yield key, usage
+
+    def _resources(self) -> list[tuple[str, ClientQuota[Any]]]:
+        names = ("Produce", "Fetch", "Request", "ControllerMutation")
+        return list(zip(names, self._by_key.values(), strict=True))
+
+    def _shows(self, resource: str, measure: str) -> Callable[[Sharing, Sensor | None], None]:
+        """Return what registers the metrics of a quota's sensors, and removes them."""
+        registry, now_ms = self._registry, self._now_ms
+        name = f"quota_{measure}"
+
+        def show(sharing: Sharing, sensor: Sensor | None) -> None:
+            labels = {
+                "resource": resource,
+                "user": sharing.user or "",
+                "client_id": sharing.client_id or "",
+            }
+            if sensor is None:
+                for each in (name, "quota_throttle_time", "quota_tokens"):
+                    registry.remove(each, **labels)
+            elif sensor.limit != UNLIMITED:
+                registry.gauge(
+                    name,
+                    "What clients use, per second.",
+                    lambda: sensor.rate.per_second(now_ms()),
+                    **labels,
+                )
+                registry.gauge(
+                    "quota_throttle_time",
+                    "Average time in ms for which clients were throttled.",
+                    lambda: sensor.throttles.value(now_ms()),
+                    **labels,
+                )
+                if isinstance(sensor, BucketSensor):
+                    bucket = sensor.bucket
+                    registry.gauge(
+                        "quota_tokens",
+                        "Partitions that may be created or deleted at once.",
+                        lambda: bucket.tokens(now_ms()),
+                        **labels,
+                    )
+
+        return show
+
+
+def _entity(entity_type: str, name: str) -> Entity:
+    user = nodes.user_of(entity_type)
+    if user is not None:
+        return Entity(_level(user), _level(name))
+    return Entity(_level(name)) if entity_type == "users" else Entity(ABSENT, _level(name))
+
+
+def _level(name: str) -> str | Level:
+    return DEFAULT if name == nodes.DEFAULT_ENTITY else name
+
+
+def _encoded_bytes(response: Message, version: int) -> int:
+    assert isinstance(response, FetchResponse)
+    return sum(map(len, encode_parts(response, version)))

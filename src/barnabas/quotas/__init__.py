@@ -1,0 +1,1 @@
+"""Quotas: rates over sampled windows, token buckets, and who shares one."""
