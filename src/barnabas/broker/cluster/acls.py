@@ -13,12 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from barnabas.broker.cluster.tree_errors import refused_as
 from barnabas.coordination.contract import Coordination, Event, NoNode, SessionExpired
 from barnabas.metadata import acl_nodes as nodes
-from barnabas.metadata.acl_store import AclStore
+from barnabas.metadata.acl_store import AclStore, Change
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
     BarnabasError,
@@ -108,16 +108,13 @@ class Acls:
             for binding in found:
                 doomed[binding.pattern].add(binding.entry)
             matched.append(found)
-        failures = {
-            pattern: await self._update(pattern, lambda old, gone=entries: old - gone)
-            for pattern, entries in doomed.items()
-            if entries
-        }
+        failures: dict[Pattern, RequestError | None] = {}
+        for pattern, entries in doomed.items():
+            if entries:
+                failures[pattern] = await self._update(pattern, _without(entries))
         return [[(binding, failures[binding.pattern]) for binding in found] for found in matched]
 
-    async def _update(
-        self, pattern: Pattern, change: Callable[[frozenset[Entry]], Iterable[Entry]]
-    ) -> RequestError | None:
+    async def _update(self, pattern: Pattern, change: Change) -> RequestError | None:
         """Change the ACLs of a pattern in the tree, then here; return why that failed."""
         try:
             async with self._lock:
@@ -172,7 +169,8 @@ class Acls:
     async def _reload(self) -> None:
         while True:
             try:
-                return await self.start()
+                await self.start()
+                return
             except SessionExpired:
                 return
             except BarnabasError as failure:
@@ -202,3 +200,7 @@ class Acls:
                     await self._tree.delete(f"{parent}/{name}")
                 except NoNode:
                     continue
+
+
+def _without(entries: set[Entry]) -> Change:
+    return lambda old: old - entries

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> CreateTopicsResponse:
     """Validate each topic on its own, then create the valid ones together."""
     body = request.body
+    broker.check_controller()
     counts = Counter(topic.name for topic in body.topics)
     results: dict[str, CreatableTopicResult] = {}
     wanted: list[NewTopic] = []
@@ -50,7 +51,6 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
         except ConfigError as refusal:
             error = RequestError(ErrorCode.INVALID_CONFIG, str(refusal))
             results[topic.name] = _failed(topic.name, error)
-    broker.check_controller()
     outcomes = await _create(
         broker, wanted, forks, dry_run=body.validate_only, timeout_ms=body.timeout_ms
     )
@@ -105,10 +105,10 @@ def refuse(
 def _authorize(broker: Broker, request: Request[CreateTopicsRequest], name: str) -> None:
     session = request.session
     if not (
-        broker.allows(session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        broker.sees(session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
         or broker.allows(session, Operation.CREATE, ResourceType.TOPIC, name)
     ):
-        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
 def _new_topic(
@@ -164,7 +164,7 @@ def _created(
 ) -> CreatableTopicResult:
     session = request.session
     result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
-    if not broker.allows(session, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+    if not broker.sees(session, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         result.configs = None
         return result

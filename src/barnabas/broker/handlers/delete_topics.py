@@ -23,17 +23,29 @@ if TYPE_CHECKING:
 async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> DeleteTopicsResponse:
     """Delete each topic; one that cannot be deleted does not affect the others."""
     broker.check_controller()
+    if not broker.options.delete_topic_enable:
+        # Older clients do not know the specific code.
+        raise RequestError(
+            ErrorCode.TOPIC_DELETION_DISABLED
+            if request.version >= 3
+            else ErrorCode.INVALID_REQUEST,
+            "delete.topic.enable=false on this broker",
+        )
     response = DeleteTopicsResponse()
     seen: set[str] = set()
     for wanted in _wanted(request.body):
-        name: str | None = wanted.name
         try:
             name = _resolve(broker, wanted)
+            if wanted.name is None:
+                # The name behind an id is told to those who may describe the topic.
+                _authorize(broker, request, Operation.DESCRIBE, name)
+                wanted = DeleteTopicState(name=name, topic_id=wanted.topic_id)
             if name in seen:
                 raise RequestError(ErrorCode.INVALID_REQUEST, f"topic {name!r} is named twice")
             seen.add(name)
             topic = broker.cluster.topic(name)
-            await _delete(broker, request, name)
+            _authorize(broker, request, Operation.DELETE, name)
+            await broker.topics.delete(name, request.body.timeout_ms)
             topic_id = topic.topic_id if topic is not None else wanted.topic_id
             response.responses.append(DeletableTopicResult(name=name, topic_id=topic_id))
         except RequestError as refusal:
@@ -71,18 +83,11 @@ def _name_of(broker: Broker, topic_id: Uuid) -> str:
     return topic.name
 
 
-async def _delete(broker: Broker, request: Request[DeleteTopicsRequest], name: str) -> None:
-    if not broker.options.delete_topic_enable:
-        # Older clients do not know the specific code.
-        raise RequestError(
-            ErrorCode.TOPIC_DELETION_DISABLED
-            if request.version >= 3
-            else ErrorCode.INVALID_REQUEST,
-            "delete.topic.enable=false on this broker",
-        )
-    if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, name):
+def _authorize(
+    broker: Broker, request: Request[DeleteTopicsRequest], operation: Operation, name: str
+) -> None:
+    if not broker.allows(request.session, operation, ResourceType.TOPIC, name):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    await broker.topics.delete(name, request.body.timeout_ms)
 
 
 def _failed(wanted: DeleteTopicState, code: ErrorCode, message: str | None) -> DeletableTopicResult:
