@@ -3,7 +3,7 @@
 Every broker watches both lists of notices. A notice says which pattern changed, not how: its ACLs
 are read again. With each new session everything is loaded again, because notices may have been
 removed in between; until then the broker goes on deciding by what it knows. Notices that this
-broker has known for a quarter of an hour are removed.
+broker has known for a quarter of an hour are removed, and the oldest if there are too many.
 
 One lock orders what this broker reads and writes, so that an older read never replaces a newer one.
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
+from bisect import bisect_right
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 
 from barnabas.broker.cluster.tree_errors import refused_as
@@ -35,6 +36,9 @@ logger = logging.getLogger("barnabas.acls")
 NOTICE_KEPT_MS = 15 * 60 * 1000
 """How long a notice is kept, since this broker first saw it: every other has seen it by then."""
 
+NOTICES_MAX = 1000
+"""How many notices of a kind are kept: each change lists them all."""
+
 RETRY_S = 1.0
 """How long to wait before reading again what could not be read."""
 
@@ -53,8 +57,10 @@ class Acls:
         self._store = store
         self._authorizer = authorizer
         self._now_ms = now_ms
-        self._seen: dict[PatternType, dict[str, int]] = {each: {} for each in PatternType}
-        """When this broker first saw the notices that still exist, by name."""
+        self._seen: dict[PatternType, deque[tuple[str, int]]] = {
+            each: deque() for each in PatternType
+        }
+        """Notices that were acted upon, oldest first, and when this broker first saw them."""
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -133,11 +139,11 @@ class Acls:
 
     async def _new_notices(self, pattern_type: PatternType) -> list[str]:
         """Return the notices that appeared since the last call, and watch for the next."""
-        parent, seen = nodes.CHANGES[pattern_type], self._seen[pattern_type]
-        names = await self._tree.children(parent, self._watch)
+        seen = self._seen[pattern_type]
+        names = await self._tree.children(nodes.CHANGES[pattern_type], self._watch)
+        new = names[bisect_right(names, seen[-1][0]) :] if seen else names
         now_ms = self._now_ms()
-        new = [name for name in names if name not in seen]
-        self._seen[pattern_type] = {name: seen.get(name, now_ms) for name in names}
+        seen.extend((name, now_ms) for name in new)
         return new
 
     def _watch(self, event: Event) -> None:
@@ -191,15 +197,15 @@ class Acls:
         self._authorizer.set_entries(pattern, entries)
 
     async def _sweep(self, pattern_type: PatternType) -> None:
-        """Remove old notices."""
+        """Remove old notices, but never the newest, by which new ones are told apart."""
         parent, seen = nodes.CHANGES[pattern_type], self._seen[pattern_type]
         oldest_ms = self._now_ms() - NOTICE_KEPT_MS
-        for name, seen_ms in seen.items():
-            if seen_ms < oldest_ms:
-                try:
-                    await self._tree.delete(f"{parent}/{name}")
-                except NoNode:
-                    continue
+        while len(seen) > 1 and (seen[0][1] < oldest_ms or len(seen) > NOTICES_MAX):
+            name, _ = seen.popleft()
+            try:
+                await self._tree.delete(f"{parent}/{name}")
+            except NoNode:
+                continue
 
 
 def _without(entries: set[Entry]) -> Change:
