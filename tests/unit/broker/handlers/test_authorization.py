@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.authorization import CLIENT, REQUESTS, Rehearsal, cases
 from tests.unit.broker.coordinated import COORDINATED
+from tests.unit.broker.principals import authenticate
 from tests.unit.broker.serving import Serving, WatchedBroker, Wire
 
 from barnabas.broker.handlers import served_apis
@@ -16,7 +17,6 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.security.acl import Binding
 from barnabas.security.principal import ANONYMOUS, parse_principal
-from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from barnabas.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from barnabas.wire.schema import Message
@@ -93,22 +93,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         serving.connect() as admin,
         serving.connect() as client,
     ):
-        client.ask(
-            ApiVersionsRequest(client_software_name="alice", client_software_version="1.0"), 3
-        )
-        serving.inside(lambda: _authenticate(serving, "alice"))
+        authenticate(serving, client, parse_principal(CLIENT))
         yield Secured(serving, admin, client)
-
-
-def _authenticate(serving: Serving, software: str) -> None:
-    """Give a connection the principal that authentication would give it."""
-    (session,) = (
-        connection.session
-        for listener in serving.broker.parts.network._listeners
-        for connection in listener.connections
-        if connection.session.software_name == software
-    )
-    session.principal = parse_principal(CLIENT)
 
 
 def test_every_served_api_has_a_row() -> None:
