@@ -47,8 +47,8 @@ _IMPLIED_BY = {
 _NOTHING: frozenset[Operation] = frozenset()
 
 Question: TypeAlias = tuple[Principal, str, Operation, ResourceType, str]
-Entries: TypeAlias = dict[str, tuple[Entry, ...]]
-"""The entries of one pattern, by principal; their hosts are in normal form."""
+Entries: TypeAlias = dict[str, tuple[tuple[str, Entry], ...]]
+"""The entries of one pattern, by principal, each after its host in normal form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,9 @@ class AclAuthorizer:
         self._count_prefix(pattern, -1)
 
     def _add(self, pattern: Pattern, entries: frozenset[Entry]) -> None:
-        index: dict[str, list[Entry]] = defaultdict(list)
+        index: dict[str, list[tuple[str, Entry]]] = defaultdict(list)
         for entry in sorted(entries):
-            normal = entry._replace(host=normal_host(entry.host))
-            index[entry.principal].append(normal)
+            index[entry.principal].append((normal_host(entry.host), entry))
         for principal in index:
             self._patterns_of[pattern.resource_type, principal].add(pattern)
         self._bindings[pattern] = entries
@@ -200,8 +199,8 @@ class AclAuthorizer:
         names = _names_of(principal)
         for (pattern_type, pattern_name), entries in concerning:
             for who in names:
-                for entry in entries.get(who, ()):
-                    if entry.host != WILDCARD and entry.host != at:
+                for where, entry in entries.get(who, ()):
+                    if where != WILDCARD and where != at:
                         continue
                     denies = entry.permission is Permission.DENY
                     exact = entry.operation is operation or entry.operation is Operation.ALL
@@ -278,8 +277,8 @@ class AclAuthorizer:
                 if any(
                     entry.permission is permission
                     and entry.operation in operations
-                    and entry.host in hosts
-                    for entry in self._index[resource][_key(pattern)][who]
+                    and where in hosts
+                    for where, entry in self._index[resource][_key(pattern)][who]
                 ):
                     yield pattern
 

@@ -163,12 +163,12 @@ def test_everyone_if_no_acl_is_found() -> None:
 
 
 def test_explanations() -> None:
-    binding = acl(host="::1")
+    binding = acl(host="0:0:0:0:0:0:0:1")
     acls = authorizer(binding, acl(name="x"))
     assert acls.explain(ALICE, "::1", READ, TOPIC, "t").rule == binding
     assert acls.explain(ALICE, "::2", READ, TOPIC, "t").reason == "no ACL matches"
     assert acls.explain(ALICE, "::1", READ, TOPIC, "y").reason == "the resource has no ACLs"
-    text = "User:alice has ALLOW permission for READ from host ::1 on Topic:LITERAL:t"
+    text = "User:alice has ALLOW permission for READ from host 0:0:0:0:0:0:0:1 on Topic:LITERAL:t"
     assert str(binding) == text
 
 
