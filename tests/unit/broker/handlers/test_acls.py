@@ -11,6 +11,7 @@ import pytest
 from tests.unit.broker.principals import authenticate
 from tests.unit.broker.serving import Serving, Wire, create_topic
 
+from barnabas.broker.handlers.acl_requests import NO_AUTHORIZER
 from barnabas.model.error_codes import ErrorCode
 from barnabas.security.acl import Binding, Entry, Pattern, PatternType, Permission
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
@@ -165,7 +166,7 @@ def test_without_an_authorizer(wire: Wire) -> None:
     assert delete(wire).error_code == ErrorCode.SECURITY_DISABLED
     response = wire.ask(DescribeAclsRequest(**wanted()), 3)
     assert response.error_code == ErrorCode.SECURITY_DISABLED
-    assert response.error_message == "No Authorizer is configured on the broker"
+    assert response.error_message == NO_AUTHORIZER == "No Authorizer is configured on the broker"
 
 
 # as a user who is not a super user
