@@ -763,7 +763,8 @@ class Rehearsal:
         for need, bindings, why in self._refusals():
             self._cluster.set_acls(bindings)
             self._check_denied(need, self._ask(request), why)
-        assert self._world.state() == before, "a denied request has changed something"
+        after = self._world.state()
+        assert after == before, ("a denied request has changed something", before, after)
         for bindings, why in self._permissions():
             request = self._request()
             self._cluster.set_acls(self._moved(bindings))
