@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.unit.broker.coordinated import COORDINATED, find
 from tests.unit.broker.principals import authenticate
 from tests.unit.broker.serving import Serving, Wire, create_topic
 
@@ -16,6 +17,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.security.acl import Binding, Entry, Pattern, PatternType, Permission
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.security.principal import ANONYMOUS, Principal
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -27,6 +29,7 @@ ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
 TOPIC, USER = 2, 7
 READ, ALLOW = 3, 3
 OPTIONS = {
+    **COORDINATED,
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:admin;{ANONYMOUS}",
     "auto.create.topics.enable": "true",
@@ -280,3 +283,25 @@ def test_denials_and_changes_are_audited(
     assert described["rule"].startswith("User:eve has DENY permission for DESCRIBE")
     assert (altered["api"], altered["resource"]) == ("CreateAcls", "Cluster:kafka-cluster")
     assert altered["rule"] == "the resource has no ACLs"
+
+
+def test_expressions_match_only_what_their_sender_may_describe(
+    secured: Serving, client: Client
+) -> None:
+    """The names of others stay hidden."""
+    with secured.connect() as wire:
+        find(wire, "readers")
+        seen, hidden = create_topic(wire, "expr-seen"), create_topic(wire, "expr-hidden")
+    assert seen != hidden
+    group = (Operation.READ, ResourceType.GROUP, "readers")
+    client.may(group, (Operation.DESCRIBE, ResourceType.TOPIC, "expr-seen"))
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="readers",
+        member_id="0123456789012345678901",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_regex="expr-.*",
+        topic_partitions=[],
+    )
+    response = client.wire.ask(join, 1)
+    assert response.error_code == 0, response
+    assert [each.topic_id for each in response.assignment.topic_partitions] == [seen]
