@@ -759,7 +759,7 @@ class Rehearsal:
         self._version = version
         self._cluster.set_acls([])
         request = self._request()
-        before = self._world.state()
+        before = self._settled_state()
         for need, bindings, why in self._refusals():
             self._cluster.set_acls(bindings)
             self._check_denied(need, self._ask(request), why)
@@ -771,6 +771,16 @@ class Rehearsal:
             self._check_allowed(self._ask(request), why)
         self._cluster.set_acls([])
         self._check_allowed(self._ask(self._request(), admin=True), "a super user")
+
+    def _settled_state(self) -> list[object]:
+        """Return the state once it stays as it is: what was just made may still be spreading."""
+        before = self._world.state()
+        for _ in range(100):
+            again = self._world.state()
+            if again == before:
+                return before
+            before = again
+        raise AssertionError(f"it keeps changing: {before}")
 
     def _request(self) -> Message:
         """Return the request; if it changes what it is about, about something new."""

@@ -52,6 +52,7 @@ TAIL = """
 The suite runs the same table against Apache Kafka 3.9. Known differences:
 
 - ConsumerGroupHeartbeat and ConsumerGroupDescribe also need Describe on the topics, as in Kafka 4.
+- DeleteTopics by id needs Describe, too, as in Kafka with ZooKeeper; with KRaft, Delete is enough.
 - DescribeConfigs, AlterConfigs and IncrementalAlterConfigs ask about groups, as in Kafka 4.
 - Writing to an internal topic with the client id `__admin_client` needs ClusterAction on the
   cluster in addition to Write on the topic: otherwise a producer could forge offsets.
