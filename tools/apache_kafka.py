@@ -33,6 +33,7 @@ RELEASES = {"3.9": "3.9.2", "4": "4.3.0"}
 LOGGING_VERSION = "1.7.36"
 
 TOOLS = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-configs": "kafka.admin.ConfigCommand",
@@ -52,6 +53,7 @@ TOOLS = {
 }
 # Where 3.9 still has the tool's older, Scala home.
 TOOLS_3 = {
+    "kafka-acls": "kafka.admin.AclCommand",
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-dump-log": "kafka.tools.DumpLogSegments",

@@ -8,6 +8,7 @@ GENERATORS = (
     ["tools/error_classes.py"],
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
+    ["tools/authorization_reference.py"],
     ["tools/draw.py"],
 )
 

@@ -94,6 +94,8 @@ def shown(action: argparse.Action) -> str:
         return name
     if action.choices is not None:
         return f"{name} {'/'.join(map(str, action.choices))}"
+    if isinstance(action.metavar, tuple):
+        return f"{name} {' '.join(action.metavar)}"
     return f"{name} {action.metavar or action.dest.upper()}"
 
 

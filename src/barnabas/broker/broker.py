@@ -31,6 +31,7 @@ from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
 from barnabas.broker.parts import Parts
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.broker.security import parse_super_users
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination
@@ -42,13 +43,19 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER, Uuid
 from barnabas.replication.partition import Partition
+from barnabas.security.acl.authorizer import AclAuthorizer
+from barnabas.security.acl.binding import title
+from barnabas.security.audit import AuditLog
 from barnabas.security.authorizer import (
     CLUSTER_NAME,
     AllowAll,
     Authorizer,
     Operation,
     ResourceType,
+    authorized_bits,
 )
+from barnabas.security.principal import Principal
+from barnabas.wire.apis import API_BY_KEY
 
 logger = logging.getLogger("barnabas.broker")
 
@@ -73,6 +80,17 @@ class Broker:
     ) -> None:
         self.static_options = options
         self.authorizer: Authorizer = AllowAll()
+        if options.authorizer_class_name:
+            self.authorizer = AclAuthorizer(
+                [Principal(kind, name) for kind, name in parse_super_users(options.super_users)],
+                allow_everyone=options.allow_everyone_if_no_acl_found,
+            )
+        self.has_acls = bool(options.authorizer_class_name)
+        """Whether an authorizer is configured; if not, requests about ACLs are rejected."""
+        self.audit = AuditLog(
+            self.now_ms,
+            lambda ms, act: asyncio.get_running_loop().call_later(ms / 1000, act),
+        )
         self.cluster = ClusterView()
         self.configs = Configs(
             BrokerSources(options.given),
@@ -115,6 +133,7 @@ class Broker:
         self.control = parts.control
         self.controller = parts.controller
         self.topics = parts.topics
+        self.acls = parts.acls
         self.tree_offsets = parts.tree_offsets
         self.replication_quotas = parts.replication_quotas
         self.isr_proposals = parts.isr_proposals
@@ -142,15 +161,85 @@ class Broker:
     def allows(
         self, session: Session, operation: Operation, resource: ResourceType, name: str
     ) -> bool:
-        """Ask the authorizer."""
+        """Ask the authorizer; a denial is in the audit log."""
+        allowed = self.authorizer.allows(
+            session.principal, session.client_host, operation, resource, name
+        )
+        if self.has_acls and (not allowed or self.audit.logs_allowed):
+            self._audit_decision(session, operation, resource, name, allowed)
+        return allowed
+
+    def sees(
+        self, session: Session, operation: Operation, resource: ResourceType, name: str
+    ) -> bool:
+        """Ask the authorizer what only filters a response, or has an alternative.
+
+        The client has not asked for this resource by name, so a denial is not in the audit log.
+        """
         return self.authorizer.allows(
             session.principal, session.client_host, operation, resource, name
         )
 
+    def allows_any(self, session: Session, operation: Operation, resource: ResourceType) -> bool:
+        """Ask the authorizer whether there is at least one such resource."""
+        return self.authorizer.allows_any(
+            session.principal, session.client_host, operation, resource
+        )
+
+    def authorized_operations(self, session: Session, resource: ResourceType, name: str) -> int:
+        """Return the bits of what the client may do to a resource."""
+        return authorized_bits(
+            self.authorizer, session.principal, session.client_host, resource, name
+        )
+
+    def allows_cluster(self, session: Session, operation: Operation) -> bool:
+        """Ask the authorizer about the cluster itself."""
+        return self.allows(session, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def check_cluster(self, session: Session, operation: Operation) -> None:
+        """Raise unless the client may do this to the cluster itself."""
+        if not self.allows_cluster(session, operation):
+            raise RequestError(
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                f"{session.principal} has no {operation.name} permission on the cluster",
+            )
+
     def check_cluster_action(self, session: Session) -> None:
         """Raise unless the client may act as a broker of this cluster."""
-        if not self.allows(session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
-            raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        self.check_cluster(session, Operation.CLUSTER_ACTION)
+
+    def audit_change(self, session: Session, event: str, **details: str) -> None:
+        """Record a change of security in the audit log; details must not have secrets."""
+        self.audit.event(
+            event, str(session.principal), session.client_host, session.listener, **details
+        )
+
+    def _audit_decision(
+        self,
+        session: Session,
+        operation: Operation,
+        resource: ResourceType,
+        name: str,
+        allowed: bool,
+    ) -> None:
+        authorizer, principal, host = self.authorizer, session.principal, session.client_host
+
+        def rule() -> str:
+            if not isinstance(authorizer, AclAuthorizer):
+                return type(authorizer).__name__
+            decision = authorizer.explain(principal, host, operation, resource, name)
+            return str(decision.rule or decision.reason)
+
+        self.audit.decision(
+            str(principal),
+            host,
+            session.listener,
+            API_BY_KEY[session.api_key].name if session.api_key in API_BY_KEY else "",
+            operation.name,
+            f"{title(resource)}:{name}",
+            allowed,
+            rule,
+        )
 
     def is_from_broker(self, request: Request[Any]) -> bool:
         """Return whether a broker of this cluster sent a request: quotas do not apply to it."""

@@ -169,6 +169,8 @@ class Lifecycle:
         )
         parts.silence.registered()
         await parts.config_notices.start()
+        if parts.acls is not None:
+            await parts.acls.start()
         await parts.controller.start()
         parts.address_changes.look()  # listeners may have changed without a session
 
@@ -194,6 +196,8 @@ class Lifecycle:
         )
         self._running = False
         parts.session_renewal.stop()
+        if parts.acls is not None:
+            parts.acls.stop()
         await parts.address_changes.stop()
         await parts.isr_proposals.stop()
         await parts.fetchers.stop()
@@ -207,6 +211,7 @@ class Lifecycle:
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
         await parts.network.close()
+        broker.audit.flush()
         parts.silence.stop()  # not before: it answers until here
         parts.groups.stop()
         parts.transactions.stop()
@@ -244,6 +249,8 @@ class Lifecycle:
         """Cancel every task."""
         parts.silence.stop()
         parts.session_renewal.stop()
+        if parts.acls is not None:
+            parts.acls.stop()
         await parts.address_changes.stop()
         await parts.isr_proposals.stop()
         await parts.fetchers.stop()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.acls import Acls
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
@@ -49,10 +50,12 @@ from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.relocations import Relocations
 from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
+from barnabas.metadata.acl_store import AclStore
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
 from barnabas.quotas.sampled_rate import Windows
+from barnabas.security.acl.authorizer import AclAuthorizer
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -81,6 +84,8 @@ class Parts:
     to_controller: BrokerToController
     config_store: ConfigStore
     config_notices: ConfigNotices
+    acls: Acls | None
+    """The ACLs; None without an authorizer."""
     topics: Topics
     tree_offsets: TreeOffsets
     # following
@@ -222,6 +227,9 @@ def build_parts(
     )
 
     config_store = ConfigStore(tree)
+    acls: Acls | None = None
+    if isinstance(broker.authorizer, AclAuthorizer):
+        acls = Acls(tree, AclStore(tree, random.random), broker.authorizer, now_ms)
     control = ControllerCommands(
         registration,
         cluster,
@@ -311,6 +319,7 @@ def build_parts(
         to_controller=to_controller,
         config_store=config_store,
         config_notices=ConfigNotices(tree, config_store, broker.configs_changed),
+        acls=acls,
         topics=topics,
         tree_offsets=TreeOffsets(tree),
         replication_quotas=replication_quotas,

@@ -34,6 +34,7 @@ COMMANDS = (
     Command("start", "barnabas.cli.start", "run one broker in the foreground"),
     Command("topics", "barnabas.cli.topics", "create, list, describe, alter and delete topics"),
     Command("configs", "barnabas.cli.configs", "show and change options of topics and brokers"),
+    Command("acls", "barnabas.cli.acls", "list, add and remove ACLs, show which one decides"),
     Command("quotas", "barnabas.cli.quotas", "show and change how much clients may use"),
     Command("produce", "barnabas.cli.produce", "send lines to a topic"),
     Command("consume", "barnabas.cli.consume", "print the records of a topic"),

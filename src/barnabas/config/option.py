@@ -142,7 +142,7 @@ class Option:
         parsed = self._typed(value.strip() if isinstance(value, str) else value)
         if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
             self._check_bounds(parsed)
-        if self.choices and parsed is not None:
+        if self.choices and parsed is not None and parsed != self.default:
             for element in parsed if self.kind is Kind.LIST else (parsed,):
                 if element not in self.choices:
                     raise self.error(value, f"must be {_either(self.choices)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from barnabas.model.outcome import Outcome, Reply
@@ -18,6 +18,8 @@ class Call(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     """The address as Kafka stores it: "/10.0.0.1"."""
+    sees: Callable[[str], bool] | None = None
+    """Returns whether the sender may describe a topic; None if everyone may."""
 
 
 def answered(call: Call, response: Any) -> Outcome:

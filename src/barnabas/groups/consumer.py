@@ -100,6 +100,9 @@ class ConsumerProtocol:
             )
         owned = owned_partitions(request)
         member = self._find(group, request, owned)
+        expression = request.subscribed_topic_regex or (member.regex if member else None)
+        if call.sees is not None and expression:
+            group.sees[expression] = call.sees
         had = NONE if member is None else member.current.assigned
         out = Outcome()
         if member is None or not self._is_quiet(group, member, request, owned, call):
@@ -432,11 +435,17 @@ class ConsumerProtocol:
         return self._options.consumer_session_timeout_ms
 
     def _matches(self, group: ConsumerGroup) -> dict[str, frozenset[str]]:
-        """Match the members' expressions against full topic names."""
+        """Match the members' expressions against full names of topics that they may describe."""
         expressions = {m.regex for m in group.members.values() if m.regex is not None}
         patterns = {expression: compile_pattern(expression) for expression in expressions}
+        for unused in group.sees.keys() - expressions:
+            del group.sees[unused]
         return {
-            expression: frozenset(name for name in self._topics() if pattern.fullmatch(name))
+            expression: frozenset(
+                name
+                for name in self._topics()
+                if pattern.fullmatch(name) and group.sees.get(expression, _everyone)(name)
+            )
             for expression, pattern in patterns.items()
         }
 
@@ -462,6 +471,11 @@ class ConsumerProtocol:
             return [Reply(reply.token, refuse(group_error(code))) for reply in replies]
 
         out.undo = undo
+
+
+def _everyone(topic: str) -> bool:
+    """Allow every topic: the broker has no authorizer."""
+    return True
 
 
 def _assignment(partitions: Partitions) -> Assignment:

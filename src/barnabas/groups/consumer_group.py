@@ -11,7 +11,7 @@ index of that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -119,6 +119,11 @@ class ConsumerGroup:
     """Counts all changes ever made, including undone ones."""
     undone: range = range(0)
     """The numbers of the changes that were undone last."""
+    sees: dict[str, Callable[[str], bool]] = field(default_factory=dict, compare=False, repr=False)
+    """Which topics an expression may match: those that its last sender may describe.
+
+    Not durable: after a change of the coordinator, the next heartbeat brings it again.
+    """
     called: set[str] = field(default_factory=set)
     """Classic members that were told to rejoin and have not yet."""
 

@@ -1,7 +1,8 @@
 """Authorization: may this principal do this to that resource? Every handler asks first.
 
-`AllowAll` is the authorizer of a broker without `authorizer.class.name`. Numbers of operations and
-resource types are the protocol's own (they appear in ACL requests and in `authorizedOperations`).
+`AllowAll` is the authorizer of a broker without `authorizer.class.name`, `acl.AclAuthorizer` of
+one with it. Numbers of operations and resource types are the protocol's own (they appear in ACL
+requests and in `authorizedOperations`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class Operation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 class ResourceType(IntEnum):
@@ -63,7 +67,15 @@ SUPPORTED_OPERATIONS = {
         Operation.ALTER_CONFIGS,
         Operation.IDEMPOTENT_WRITE,
     ),
+    ResourceType.TRANSACTIONAL_ID: (
+        Operation.WRITE,
+        Operation.DESCRIBE,
+        Operation.TWO_PHASE_COMMIT,
+    ),
+    ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
+    ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
 }
+"""The operations that a resource type has; an ACL with another one is stored, to no effect."""
 
 
 class Authorizer(Protocol):
@@ -79,6 +91,11 @@ class Authorizer(Protocol):
     ) -> bool:
         """Return whether the principal, calling from host, may do the operation on the resource."""
 
+    def allows_any(
+        self, principal: Principal, host: str, operation: Operation, resource: ResourceType
+    ) -> bool:
+        """Return whether the principal may do the operation on at least one resource of a type."""
+
 
 class AllowAll:
     """The authorizer of an open cluster."""
@@ -90,6 +107,12 @@ class AllowAll:
         operation: Operation,
         resource: ResourceType,
         name: str,
+    ) -> bool:
+        """Allow everything."""
+        return True
+
+    def allows_any(
+        self, principal: Principal, host: str, operation: Operation, resource: ResourceType
     ) -> bool:
         """Allow everything."""
         return True

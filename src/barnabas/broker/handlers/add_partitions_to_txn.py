@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinators.joined_replies import JoinedReply, ReplyPart
+from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.transactions.enlisting import (
     BATCHED,
     add_partitions_response,
@@ -36,8 +37,8 @@ def handle(
     broker: Broker, request: Request[AddPartitionsToTxnRequest]
 ) -> AddPartitionsToTxnResponse | None:
     """Ask each transaction's coordinator; answer when the last one has."""
-    if request.version >= BATCHED and not broker.allows(
-        request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+    if request.version >= BATCHED and not broker.allows_cluster(
+        request.session, Operation.CLUSTER_ACTION
     ):
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     asked = transactions_of(request.body, request.version)
@@ -89,11 +90,14 @@ def _unwritable(
     request: Request[AddPartitionsToTxnRequest],
     transaction: AddPartitionsToTxnTransaction,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Find the partitions that cannot take part."""
+    """Find the partitions that cannot take part; brokers may name any that exists."""
     errors: dict[TopicPartition, ErrorCode] = {}
     for key in sorted(partitions_of(transaction)):
         view = broker.cluster.topic(key.topic)
-        if not broker.allows(request.session, Operation.WRITE, ResourceType.TOPIC, key.topic):
+        if request.version < BATCHED and (
+            key.topic in INTERNAL_TOPICS
+            or not broker.allows(request.session, Operation.WRITE, ResourceType.TOPIC, key.topic)
+        ):
             errors[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif view is None or not 0 <= key.partition < len(view.partitions):
             errors[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

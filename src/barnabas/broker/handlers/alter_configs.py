@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.handlers.config_changes import change_each, respond_each
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
 from barnabas.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -22,24 +21,24 @@ if TYPE_CHECKING:
 async def handle(broker: Broker, request: Request[AlterConfigsRequest]) -> AlterConfigsResponse:
     """Change each resource on its own."""
 
-    async def change(resource: AlterConfigsResource) -> None:
-        names = [config.name for config in resource.configs]
-        if len(set(names)) != len(names):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"{resource.resource_name!r} names a config twice"
-            )
+    async def change(resource: AlterConfigsResource, dry_run: bool) -> None:
         await broker.configs.replace(
             resource.resource_type,
             resource.resource_name,
             {config.name: config.value for config in resource.configs},
             broker.store_configs,
-            dry_run=request.body.validate_only,
+            dry_run=dry_run,
         )
 
     resources = request.body.resources
     return AlterConfigsResponse(
         responses=await change_each(
-            broker, request.session, resources, change, AlterConfigsResourceResponse
+            broker,
+            request.session,
+            resources,
+            change,
+            AlterConfigsResourceResponse,
+            dry_run=request.body.validate_only,
         )
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -26,8 +26,7 @@ async def handle(
     broker: Broker, request: Request[AlterPartitionReassignmentsRequest]
 ) -> AlterPartitionReassignmentsResponse:
     """Start each reassignment; a rejected one does not affect the others."""
-    if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    broker.check_cluster(request.session, Operation.ALTER)
     body = request.body
     response = AlterPartitionReassignmentsResponse(
         error_message=None, allow_replication_factor_change=body.allow_replication_factor_change

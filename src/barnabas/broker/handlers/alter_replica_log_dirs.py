@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -28,7 +28,7 @@ def handle(
     broker: Broker, request: Request[AlterReplicaLogDirsRequest]
 ) -> AlterReplicaLogDirsResponse:
     """Start each move, or return why not."""
-    if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+    if not broker.allows_cluster(request.session, Operation.ALTER):
         return refuse(request.body, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.body.dirs:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from barnabas.broker.cluster.configs import TOPIC
+from barnabas.broker.cluster.configs import BROKER, GROUP, TOPIC
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation, ResourceType
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -20,7 +20,12 @@ class Resource(Protocol):
 
     resource_type: int
     resource_name: str
+    configs: Any
+    """New values, with `name` and `value`, and `config_operation` in IncrementalAlterConfigs."""
 
+
+DELETE = 1
+"""The only operation of IncrementalAlterConfigs that has no value."""
 
 R = TypeVar("R", bound=Resource)
 Outcome = TypeVar("Outcome")
@@ -30,25 +35,48 @@ async def change_each(
     broker: Broker,
     session: Session,
     resources: Iterable[R],
-    change: Callable[[R], Awaitable[None]],
+    change: Callable[[R, bool], Awaitable[None]],
     respond: Callable[..., Outcome],
+    *,
+    dry_run: bool,
 ) -> list[Outcome]:
-    """Change each resource on its own; return its result in the form of the API's response."""
+    """Change each resource on its own; return its result in the form of the API's response.
+
+    `change` is called with a resource, and whether only to check it. As in Kafka, mistakes in the
+    request itself, and invalid options of a broker, are reported before the client is authorized.
+    """
     outcomes: list[Outcome] = []
     seen: set[tuple[int, str]] = set()
     for resource in resources:
-        key = (resource.resource_type, resource.resource_name)
+        kind, name = resource.resource_type, resource.resource_name
         try:
-            if key in seen:
-                raise RequestError(ErrorCode.INVALID_REQUEST, f"{key[1]!r} is named twice")
-            seen.add(key)
-            _authorize(broker, session, resource)
-            await change(resource)
+            if (kind, name) in seen:
+                raise RequestError(ErrorCode.INVALID_REQUEST, f"{name!r} is named twice")
+            seen.add((kind, name))
+            _check_configs(resource)
+            if kind == BROKER:
+                await change(resource, True)
+            authorize_configs(broker, session, Operation.ALTER_CONFIGS, kind, name)
+            await change(resource, dry_run)
         except RequestError as refusal:
             outcomes += respond_each([resource], refusal.code, refusal.message, respond)
         else:
             outcomes += respond_each([resource], ErrorCode.NONE, None, respond)
     return outcomes
+
+
+def _check_configs(resource: Resource) -> None:
+    """Raise if a config is named twice, or has no value although it needs one."""
+    names = [config.name for config in resource.configs]
+    if len(set(names)) != len(names):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"{resource.resource_name!r} names a config twice"
+        )
+    for config in resource.configs:
+        if config.value is None and getattr(config, "config_operation", None) != DELETE:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"{config.name}: a null value cannot be set"
+            )
 
 
 def respond_each(
@@ -69,10 +97,15 @@ def respond_each(
     ]
 
 
-def _authorize(broker: Broker, session: Session, resource: Resource) -> None:
-    operation = Operation.ALTER_CONFIGS
-    if resource.resource_type == TOPIC:
-        if not broker.allows(session, operation, ResourceType.TOPIC, resource.resource_name):
+def authorize_configs(
+    broker: Broker, session: Session, operation: Operation, resource_type: int, name: str
+) -> None:
+    """Raise unless the client may describe, or change, the configs of a resource."""
+    if resource_type == TOPIC:
+        if not broker.allows(session, operation, ResourceType.TOPIC, name):
             raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    elif not broker.allows(session, operation, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    elif resource_type == GROUP:
+        if not broker.allows(session, operation, ResourceType.GROUP, name):
+            raise RequestError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    else:
+        broker.check_cluster(session, operation)

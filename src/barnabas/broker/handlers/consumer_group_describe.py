@@ -9,7 +9,7 @@ from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.outcome import Outcome, Reply
-from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -19,6 +19,7 @@ from barnabas.wire.messages.consumer_group_describe import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
+    from barnabas.broker.network.session import Session
 
 
 def handle(broker: Broker, request: Request[ConsumerGroupDescribeRequest]) -> None:
@@ -62,11 +63,30 @@ def _describe(
         return
     described = shard.machine.administration.describe_consumer(group_id)
     if request.body.include_authorized_operations and not described.error_code:
-        described.authorized_operations = authorized_bits(
-            broker.authorizer, session.principal, session.client_host, ResourceType.GROUP, group_id
+        described.authorized_operations = broker.authorized_operations(
+            session, ResourceType.GROUP, group_id
         )
+    _hide(broker, session, described)
 
     def undo(code: ErrorCode) -> list[Reply]:
         return [Reply(part, DescribedGroup(group_id=group_id, error_code=offset_error(code)))]
 
     groups.apply(shard, Outcome([Reply(part, described)], undo=undo))
+
+
+def _hide(broker: Broker, session: Session, described: DescribedGroup) -> None:
+    """Empty a group whose members read topics that the client may not describe."""
+    topics = {
+        topic.topic_name
+        for member in described.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
+    for topic in sorted(topics):
+        if not broker.allows(session, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+            described.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            described.error_message = (
+                "The group has described topic(s) that the client is not authorized to describe."
+            )
+            described.members = []
+            return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
@@ -25,7 +26,11 @@ def handle(broker: Broker, request: Request[ConsumerGroupHeartbeatRequest]) -> N
         if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic):
             raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     shard = groups.shard(body.group_id)
-    groups.apply(shard, shard.machine.handle_consumer_heartbeat(body, groups.call(request)))
+    call = groups.call(request)
+    if broker.has_acls:  # an expression does not match what its sender may not describe
+        sees = partial(broker.sees, request.session, Operation.DESCRIBE, ResourceType.TOPIC)
+        call = call._replace(sees=sees)
+    groups.apply(shard, shard.machine.handle_consumer_heartbeat(body, call))
 
 
 def refuse(

@@ -37,6 +37,7 @@ FIRST_STRICT_VERSION = 6
 async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> CreateTopicsResponse:
     """Validate each topic on its own, then create the valid ones together."""
     body = request.body
+    broker.check_controller()
     counts = Counter(topic.name for topic in body.topics)
     results: dict[str, CreatableTopicResult] = {}
     wanted: list[NewTopic] = []
@@ -54,7 +55,6 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
         except ConfigError as refusal:
             error = RequestError(ErrorCode.INVALID_CONFIG, str(refusal))
             results[topic.name] = _failed(topic.name, error)
-    broker.check_controller()
     mutations = broker.quotas.mutations(request, strict=request.version >= FIRST_STRICT_VERSION)
     outcomes = await _create(broker, request, wanted, forks, mutations)
     for new, outcome in zip(wanted, outcomes, strict=True):
@@ -112,10 +112,10 @@ def refuse(
 def _authorize(broker: Broker, request: Request[CreateTopicsRequest], name: str) -> None:
     session = request.session
     if not (
-        broker.allows(session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        broker.sees(session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
         or broker.allows(session, Operation.CREATE, ResourceType.TOPIC, name)
     ):
-        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
 def _new_topic(
@@ -171,7 +171,7 @@ def _created(
 ) -> CreatableTopicResult:
     session = request.session
     result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
-    if not broker.allows(session, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+    if not broker.sees(session, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         result.configs = None
         return result

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import ZERO_UUID, Uuid
-from barnabas.quotas.controller_mutations import ControllerMutations
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -27,18 +26,32 @@ FIRST_STRICT_VERSION = 5
 async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> DeleteTopicsResponse:
     """Delete each topic; one that cannot be deleted does not affect the others."""
     broker.check_controller()
+    if not broker.options.delete_topic_enable:
+        # Older clients do not know the specific code.
+        raise RequestError(
+            ErrorCode.TOPIC_DELETION_DISABLED
+            if request.version >= 3
+            else ErrorCode.INVALID_REQUEST,
+            "delete.topic.enable=false on this broker",
+        )
     response = DeleteTopicsResponse()
     mutations = broker.quotas.mutations(request, strict=request.version >= FIRST_STRICT_VERSION)
     seen: set[str] = set()
     for wanted in _wanted(request.body):
-        name: str | None = wanted.name
         try:
             name = _resolve(broker, wanted)
+            if wanted.name is None:
+                # The name behind an id is told to those who may describe the topic.
+                _authorize(broker, request, Operation.DESCRIBE, name)
+                wanted = DeleteTopicState(name=name, topic_id=wanted.topic_id)
             if name in seen:
                 raise RequestError(ErrorCode.INVALID_REQUEST, f"topic {name!r} is named twice")
             seen.add(name)
             topic = broker.cluster.topic(name)
-            await _delete(broker, request, name, mutations)
+            _authorize(broker, request, Operation.DELETE, name)
+            if topic is not None:
+                mutations.record(len(topic.partitions), broker.timer.now_ms())
+            await broker.topics.delete(name, request.body.timeout_ms)
             topic_id = topic.topic_id if topic is not None else wanted.topic_id
             response.responses.append(DeletableTopicResult(name=name, topic_id=topic_id))
         except RequestError as refusal:
@@ -77,26 +90,11 @@ def _name_of(broker: Broker, topic_id: Uuid) -> str:
     return topic.name
 
 
-async def _delete(
-    broker: Broker,
-    request: Request[DeleteTopicsRequest],
-    name: str,
-    mutations: ControllerMutations,
+def _authorize(
+    broker: Broker, request: Request[DeleteTopicsRequest], operation: Operation, name: str
 ) -> None:
-    if not broker.options.delete_topic_enable:
-        # Older clients do not know the specific code.
-        raise RequestError(
-            ErrorCode.TOPIC_DELETION_DISABLED
-            if request.version >= 3
-            else ErrorCode.INVALID_REQUEST,
-            "delete.topic.enable=false on this broker",
-        )
-    if not broker.allows(request.session, Operation.DELETE, ResourceType.TOPIC, name):
+    if not broker.allows(request.session, operation, ResourceType.TOPIC, name):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    topic = broker.cluster.topic(name)
-    if topic is not None:
-        mutations.record(len(topic.partitions), broker.timer.now_ms())
-    await broker.topics.delete(name, request.body.timeout_ms)
 
 
 def _failed(wanted: DeleteTopicState, code: ErrorCode, message: str | None) -> DeletableTopicResult:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.handlers.cluster_operations import cluster_operations
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.authorizer import CLUSTER_NAME, ResourceType, authorized_bits
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -38,14 +38,7 @@ def handle(broker: Broker, request: Request[DescribeClusterRequest]) -> Describe
         ],
     )
     if request.body.include_cluster_authorized_operations:
-        session = request.session
-        response.cluster_authorized_operations = authorized_bits(
-            broker.authorizer,
-            session.principal,
-            session.client_host,
-            ResourceType.CLUSTER,
-            CLUSTER_NAME,
-        )
+        response.cluster_authorized_operations = cluster_operations(broker, request.session)
     return response
 
 

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.configs import TOPIC
+from barnabas.broker.cluster.configs import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+)
+from barnabas.broker.handlers.config_changes import authorize_configs
 from barnabas.config.sources import Described, Source
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -26,12 +33,26 @@ if TYPE_CHECKING:
     from barnabas.broker.network.request import Request
 
 
+KNOWN_TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+
+
 def handle(broker: Broker, request: Request[DescribeConfigsRequest]) -> DescribeConfigsResponse:
     """Describe each resource."""
+    for resource in request.body.resources:
+        if resource.resource_type not in KNOWN_TYPES:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"unknown resource type {resource.resource_type}"
+            )
     response = DescribeConfigsResponse()
     for resource in request.body.resources:
         try:
-            _authorize(broker, request, resource)
+            authorize_configs(
+                broker,
+                request.session,
+                Operation.DESCRIBE_CONFIGS,
+                resource.resource_type,
+                resource.resource_name,
+            )
             described = broker.configs.describe(
                 resource.resource_type, resource.resource_name, resource.configuration_keys
             )
@@ -56,19 +77,6 @@ def refuse(
     return DescribeConfigsResponse(
         results=[_failed(resource, code, message) for resource in request.resources]
     )
-
-
-def _authorize(
-    broker: Broker, request: Request[DescribeConfigsRequest], resource: DescribeConfigsResource
-) -> None:
-    session = request.session
-    if resource.resource_type == TOPIC:
-        if not broker.allows(
-            session, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, resource.resource_name
-        ):
-            raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    elif not broker.allows(session, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def _config(

@@ -9,7 +9,7 @@ from barnabas.groups.store_errors import offset_error
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.outcome import Outcome, Reply
-from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -55,8 +55,8 @@ def _describe(
         return
     described = shard.machine.administration.describe(group_id, request.version)
     if request.body.include_authorized_operations and not described.error_code:
-        described.authorized_operations = authorized_bits(
-            broker.authorizer, session.principal, session.client_host, ResourceType.GROUP, group_id
+        described.authorized_operations = broker.authorized_operations(
+            session, ResourceType.GROUP, group_id
         )
 
     def undo(code: ErrorCode) -> list[Reply]:

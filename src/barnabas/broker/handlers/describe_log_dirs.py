@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError, StorageError
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.model.errors import StorageError
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -26,8 +26,7 @@ logger = logging.getLogger("barnabas.log_dirs")
 
 def handle(broker: Broker, request: Request[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:
     """Describe every directory; null topics ask for all replicas."""
-    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    broker.check_cluster(request.session, Operation.DESCRIBE)
     wanted: set[tuple[str, int]] | None = None
     if request.body.topics is not None:
         wanted = {(topic.topic, p) for topic in request.body.topics for p in topic.partitions}

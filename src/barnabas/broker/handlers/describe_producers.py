@@ -59,6 +59,8 @@ def refuse(
 def _producers(
     broker: Broker, request: Request[DescribeProducersRequest], topic: str, index: int
 ) -> list[ProducerState]:
+    if broker.topics.name_error(topic):
+        raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     if not broker.allows(request.session, Operation.READ, ResourceType.TOPIC, topic):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = broker.partitions.get((topic, index))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.cluster_view import TopicView
@@ -9,7 +10,7 @@ from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER
-from barnabas.security.authorizer import Operation, ResourceType, authorized_bits
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -30,9 +31,8 @@ def handle(
     body = request.body
     limit = broker.options.max_request_partition_size_limit
     left = min(body.response_partition_limit, limit) if body.response_partition_limit > 0 else limit
-    names = (
-        sorted({topic.name for topic in body.topics}) if body.topics else _visible(broker, request)
-    )
+    asked = {topic.name for topic in body.topics}
+    names = _visible(broker, request, asked or broker.cluster.topic_names)
     first = 0
     if body.cursor is not None:
         if body.cursor.partition_index < 0:
@@ -41,6 +41,7 @@ def handle(
                 f"cursor partition {body.cursor.partition_index} must not be negative",
             )
         names = [name for name in names if name >= body.cursor.topic_name]
+        asked = {name for name in asked if name >= body.cursor.topic_name}
         if names and names[0] == body.cursor.topic_name:
             first = body.cursor.partition_index
     response = DescribeTopicPartitionsResponse()
@@ -57,6 +58,13 @@ def handle(
             response.next_cursor = Cursor(topic_name=name, partition_index=shown)
             break
         first = 0
+    response.topics += [
+        DescribeTopicPartitionsResponseTopic(
+            name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
+        for name in sorted(asked)
+        if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, name)
+    ]
     return response
 
 
@@ -72,11 +80,13 @@ def refuse(
     )
 
 
-def _visible(broker: Broker, request: Request[DescribeTopicPartitionsRequest]) -> list[str]:
+def _visible(
+    broker: Broker, request: Request[DescribeTopicPartitionsRequest], names: Iterable[str]
+) -> list[str]:
     return sorted(
         name
-        for name in broker.cluster.topic_names
-        if broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, name)
+        for name in names
+        if broker.sees(request.session, Operation.DESCRIBE, ResourceType.TOPIC, name)
     )
 
 
@@ -88,21 +98,16 @@ def _describe(
     count: int,
 ) -> DescribeTopicPartitionsResponseTopic:
     topic = broker.cluster.topic(name)
-    error = ErrorCode.NONE
-    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, name):
-        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    elif topic is None:
+    if topic is None:
         error = broker.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if error or topic is None:
         return DescribeTopicPartitionsResponseTopic(name=name, error_code=error)
-    session = request.session
     return DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.topic_id,
         is_internal=name in INTERNAL_TOPICS,
         partitions=_partitions(broker, topic, first, count),
-        topic_authorized_operations=authorized_bits(
-            broker.authorizer, session.principal, session.client_host, ResourceType.TOPIC, name
+        topic_authorized_operations=broker.authorized_operations(
+            request.session, ResourceType.TOPIC, name
         ),
     )
 

@@ -50,6 +50,6 @@ def _describe(
     state.topics = [
         topic
         for topic in state.topics
-        if broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.topic)
+        if broker.sees(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.topic)
     ]
     return state

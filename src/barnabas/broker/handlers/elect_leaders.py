@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -27,8 +27,11 @@ PREFERRED, UNCLEAN = 0, 1
 async def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> ElectLeadersResponse:
     """Hold elections; null means all partitions, without those that need no election."""
     body = request.body
-    if not broker.allows(request.session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    if not broker.allows_cluster(request.session, Operation.ALTER):
+        denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        response = refuse(body, denied, denied.meaning)
+        response.error_code = denied if request.version > 0 else ErrorCode.NONE
+        return response
     if body.election_type not in (PREFERRED, UNCLEAN):
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"election type {body.election_type}: must be 0 or 1"

@@ -34,7 +34,7 @@ from barnabas.model.ids import NO_EPOCH, NO_LEADER, NO_OFFSET, TopicPartition, U
 from barnabas.model.isolation import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.replication.follower_progress import Follower
 from barnabas.replication.partition import Partition
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.messages.fetch import (
     AbortedTransaction,
@@ -361,10 +361,8 @@ class _Fetch(DelayedOperation):
             by_id = self._request.version >= FIRST_ID_VERSION
             return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if self._follower >= 0:
-            if not broker.allows(
-                session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
-            ):
-                return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            if not broker.allows_cluster(session, Operation.CLUSTER_ACTION):
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # as Kafka answers followers, too
         elif not broker.allows(session, Operation.READ, ResourceType.TOPIC, topic):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return ErrorCode.NONE

@@ -24,19 +24,24 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     """Change each resource on its own."""
 
-    async def change(resource: AlterConfigsResource) -> None:
+    async def change(resource: AlterConfigsResource, dry_run: bool) -> None:
         await broker.configs.alter(
             resource.resource_type,
             resource.resource_name,
             [Change(each.name, each.config_operation, each.value) for each in resource.configs],
             broker.store_configs,
-            dry_run=request.body.validate_only,
+            dry_run=dry_run,
         )
 
     resources = request.body.resources
     return IncrementalAlterConfigsResponse(
         responses=await change_each(
-            broker, request.session, resources, change, AlterConfigsResourceResponse
+            broker,
+            request.session,
+            resources,
+            change,
+            AlterConfigsResourceResponse,
+            dry_run=request.body.validate_only,
         )
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ async def handle(
     if transactional_id is not None:
         await _init_transactional(broker, request, transactional_id)
         return None
-    if not broker.allows(
-        request.session, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
-    ):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    if not broker.allows_any(request.session, Operation.WRITE, ResourceType.TOPIC):
+        broker.check_cluster(request.session, Operation.IDEMPOTENT_WRITE)
     return InitProducerIdResponse(producer_id=await broker.producer_ids.next_id(), producer_epoch=0)
 
 
@@ -43,10 +41,10 @@ def refuse(
 async def _init_transactional(
     broker: Broker, request: Request[InitProducerIdRequest], transactional_id: str
 ) -> None:
-    if transactional_id == "":
-        raise RequestError(ErrorCode.INVALID_REQUEST)
     transactions = broker.transactions
     transactions.authorize(request, transactional_id, Operation.WRITE)
+    if transactional_id == "":
+        raise RequestError(ErrorCode.INVALID_REQUEST)
     fresh_id: int | None = None
     while True:
         shard = transactions.shard(transactional_id)

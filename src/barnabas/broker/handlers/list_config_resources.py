@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.broker.cluster.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -27,10 +27,7 @@ def handle(
     broker: Broker, request: Request[ListConfigResourcesRequest]
 ) -> ListConfigResourcesResponse:
     """List the resources of the requested types; no types means all."""
-    if not broker.allows(
-        request.session, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME
-    ):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    broker.check_cluster(request.session, Operation.DESCRIBE_CONFIGS)
     wanted = [CLIENT_METRICS] if request.version == 0 else request.body.resource_types or TYPES
     unknown = [each for each in wanted if each not in TYPES]
     if unknown:

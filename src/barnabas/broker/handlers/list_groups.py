@@ -60,12 +60,11 @@ def _list(
     part: ReplyPart[Listed],
 ) -> None:
     session, body = request.session, request.body
-    sees_all = broker.allows(session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    sees_all = broker.sees(session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
     found = [
         group
         for group in shard.machine.administration.list_groups(body.states_filter, body.types_filter)
-        if sees_all
-        or broker.allows(session, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+        if sees_all or broker.sees(session, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
     ]
 
     def undo(code: ErrorCode) -> list[Reply]:

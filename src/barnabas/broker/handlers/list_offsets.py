@@ -42,6 +42,11 @@ def handle(broker: Broker, request: Request[ListOffsetsRequest]) -> ListOffsetsR
     seen: set[tuple[str, int]] = set()
     for topic in request.body.topics:
         results = []
+        if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            results = [_failed(wanted, denied) for wanted in topic.partitions]
+            response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+            continue
         for wanted in topic.partitions:
             key = (topic.name, wanted.partition_index)
             try:
@@ -75,8 +80,6 @@ def refuse(
 def _look_up(
     broker: Broker, request: Request[ListOffsetsRequest], topic: str, wanted: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic):
-        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = broker.partitions.get((topic, wanted.partition_index))
     if partition is None:
         raise broker.absent(topic, wanted.partition_index)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -26,8 +25,7 @@ async def handle(
     broker: Broker, request: Request[ListPartitionReassignmentsRequest]
 ) -> ListPartitionReassignmentsResponse:
     """Answer from the controller's state; null means all topics."""
-    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    broker.check_cluster(request.session, Operation.DESCRIBE)
 
     async def knowledge(term: Term) -> Knowledge:
         return term.knowledge

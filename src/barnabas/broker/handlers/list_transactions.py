@@ -27,7 +27,7 @@ def handle(broker: Broker, request: Request[ListTransactionsRequest]) -> ListTra
     response.transaction_states = [
         state
         for state in response.transaction_states
-        if broker.allows(
+        if broker.sees(
             request.session,
             Operation.DESCRIBE,
             ResourceType.TRANSACTIONAL_ID,

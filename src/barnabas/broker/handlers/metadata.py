@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.handlers.cluster_operations import cluster_operations
 from barnabas.metadata.cluster_view import PartitionView, TopicView
 from barnabas.metadata.topic_names import INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER, ZERO_UUID
-from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType, authorized_bits
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -24,7 +25,7 @@ from barnabas.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from typing import Any
 
     from barnabas.broker.broker import Broker
@@ -44,10 +45,10 @@ def handle(
     wanted = request.body.topics
     if wanted is None or (request.version == 0 and not wanted):
         return _answer(broker, request, _all(broker, request))
-    missing = _creatable(broker, request, wanted)
+    missing, denied = _creatable(broker, request, wanted)
     if missing:
-        return _create_and_answer(broker, request, wanted, missing)
-    return _answer(broker, request, [_describe(broker, request, topic) for topic in wanted])
+        return _create_and_answer(broker, request, wanted, missing, denied)
+    return _answer(broker, request, [_describe(broker, request, topic, denied) for topic in wanted])
 
 
 async def _answer_when_informed(
@@ -72,20 +73,26 @@ def refuse(request: MetadataRequest, code: ErrorCode, message: str | None) -> Me
 
 def _creatable(
     broker: Broker, request: Request[MetadataRequest], wanted: list[MetadataRequestTopic]
-) -> list[str]:
+) -> tuple[list[str], dict[str, ErrorCode]]:
+    """Return the missing topics that are created, and those that the client may not create."""
+    creatable: list[str] = []
+    denied: dict[str, ErrorCode] = {}
     if not (broker.options.auto_create_topics_enable and request.body.allow_auto_topic_creation):
-        return []
-    return [
-        topic.name
-        for topic in wanted
-        if topic.name
-        and broker.cluster.topic(topic.name) is None
-        and broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
-        and (
-            broker.allows(request.session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
-            or broker.allows(request.session, Operation.CREATE, ResourceType.TOPIC, topic.name)
-        )
-    ]
+        return creatable, denied
+    session = request.session
+    for topic in wanted:
+        name = topic.name
+        if not name or broker.cluster.topic(name) is not None:
+            continue
+        if not broker.sees(session, Operation.DESCRIBE, ResourceType.TOPIC, name):
+            continue  # which describing it says
+        if broker.sees(
+            session, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME
+        ) or broker.allows(session, Operation.CREATE, ResourceType.TOPIC, name):
+            creatable.append(name)
+        else:
+            denied[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return creatable, denied
 
 
 async def _create_and_answer(
@@ -93,8 +100,9 @@ async def _create_and_answer(
     request: Request[MetadataRequest],
     wanted: list[MetadataRequestTopic],
     missing: list[str],
+    denied: dict[str, ErrorCode],
 ) -> MetadataResponse:
-    failures: dict[str, ErrorCode] = {}
+    failures = dict(denied)
     mutations = broker.quotas.mutations(request, strict=False)
     for name in dict.fromkeys(missing):
         try:
@@ -103,14 +111,9 @@ async def _create_and_answer(
             await broker.topics.create_automatically(name)
         except RequestError as refusal:
             failures[name] = refusal.code
-    described = []
-    for topic in wanted:
-        failure = failures.get(topic.name or "")
-        if failure is not None:
-            described.append(MetadataResponseTopic(error_code=failure, name=topic.name))
-        else:
-            described.append(_describe(broker, request, topic))
-    response = _answer(broker, request, described)
+    response = _answer(
+        broker, request, [_describe(broker, request, topic, failures) for topic in wanted]
+    )
     response.throttle_time_ms = mutations.throttle_ms(broker.timer.now_ms())
     return response
 
@@ -119,13 +122,19 @@ def _all(broker: Broker, request: Request[MetadataRequest]) -> list[MetadataResp
     return [
         _topic(broker, request, topic)
         for topic in broker.cluster.topics
-        if broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        if broker.sees(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
     ]
 
 
 def _describe(
-    broker: Broker, request: Request[MetadataRequest], wanted: MetadataRequestTopic
+    broker: Broker,
+    request: Request[MetadataRequest],
+    wanted: MetadataRequestTopic,
+    failures: Mapping[str, ErrorCode],
 ) -> MetadataResponseTopic:
+    """Describe a topic; `failures` are of topics that could not be created."""
+    if wanted.name is not None and wanted.name in failures:
+        return MetadataResponseTopic(error_code=failures[wanted.name], name=wanted.name)
     if wanted.name is None:
         topic = broker.cluster.topic_by_id(wanted.topic_id)
         absent = ErrorCode.UNKNOWN_TOPIC_ID
@@ -161,13 +170,8 @@ def _topic(
         ],
     )
     if request.body.include_topic_authorized_operations:
-        session = request.session
-        response.topic_authorized_operations = authorized_bits(
-            broker.authorizer,
-            session.principal,
-            session.client_host,
-            ResourceType.TOPIC,
-            topic.name,
+        response.topic_authorized_operations = broker.authorized_operations(
+            request.session, ResourceType.TOPIC, topic.name
         )
     return response
 
@@ -213,11 +217,5 @@ def _answer(
         topics=topics,
     )
     if request.body.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = authorized_bits(
-            broker.authorizer,
-            session.principal,
-            session.client_host,
-            ResourceType.CLUSTER,
-            CLUSTER_NAME,
-        )
+        response.cluster_authorized_operations = cluster_operations(broker, session)
     return response

@@ -24,6 +24,12 @@ def committable(
     broker: Broker, request: Request[Any], *, by_id: bool = False
 ) -> Request[Any] | Committable:
     """Keep in a request only the valid partitions; return the token that gets the response."""
+    errors = partition_errors(broker, request, by_id=by_id)
+    return Committable(request, errors) if errors else request
+
+
+def partition_errors(broker: Broker, request: Request[Any], *, by_id: bool = False) -> Errors:
+    """Return what is wrong with the partitions of a request."""
     errors: Errors = {}
     cluster, session = broker.cluster, request.session
     for position, topic in enumerate(request.body.topics):
@@ -39,7 +45,7 @@ def committable(
         for number, partition in enumerate(topic.partitions):
             if not 0 <= partition.partition_index < count:
                 errors[position, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return Committable(request, errors) if errors else request
+    return errors
 
 
 class Committable:

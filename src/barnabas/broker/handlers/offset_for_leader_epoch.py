@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -25,14 +25,22 @@ def handle(
 ) -> OffsetForLeaderEpochResponse:
     """Look up each partition's epoch."""
     response = OffsetForLeaderEpochResponse()
+    acts_as_broker = broker.sees(
+        request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+    )
     for topic in request.body.topics:
         results = []
         for wanted in topic.partitions:
             result = EpochEndOffset(partition=wanted.partition)
             try:
-                result.leader_epoch, result.end_offset = _look_up(
-                    broker, request, topic.topic, wanted
-                )
+                if not (
+                    acts_as_broker
+                    or broker.allows(
+                        request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic.topic
+                    )
+                ):
+                    raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                result.leader_epoch, result.end_offset = _look_up(broker, topic.topic, wanted)
             except RequestError as refusal:
                 result.error_code = refusal.code
             results.append(result)
@@ -58,14 +66,7 @@ def refuse(
     )
 
 
-def _look_up(
-    broker: Broker,
-    request: Request[OffsetForLeaderEpochRequest],
-    topic: str,
-    wanted: OffsetForLeaderPartition,
-) -> tuple[int, int]:
-    if not broker.allows(request.session, Operation.DESCRIBE, ResourceType.TOPIC, topic):
-        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+def _look_up(broker: Broker, topic: str, wanted: OffsetForLeaderPartition) -> tuple[int, int]:
     partition = broker.partitions.get((topic, wanted.partition))
     if partition is None:
         raise broker.absent(topic, wanted.partition)

@@ -63,12 +63,15 @@ def handle(
     broker: Broker, request: Request[ProduceRequest]
 ) -> ProduceResponse | Coroutine[Any, Any, ProduceResponse | None] | None:
     """Append each partition's records; respond now, or when they are safe."""
-    transactional_id = request.body.transactional_id
-    if transactional_id is not None:
-        if not broker.allows(
-            request.session, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
-        ):
-            raise RequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if _has_transactional(request.body):
+        transactional_id = request.body.transactional_id
+        if transactional_id is None:
+            # Nobody could end such a transaction: no coordinator would know it.
+            raise RequestError(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "transactional batch in a request without a transactional id",
+            )
+        broker.transactions.authorize(request, transactional_id, Operation.WRITE)
         if needs_verification(broker, transactional_id):
             return _handle_verified(broker, request, transactional_id)
     return _handle(broker, request, {})
@@ -245,17 +248,17 @@ def _resolve(
         if view is None:
             return "", RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
         name = view.name
-    if request.body.acks not in (-1, 0, 1):
-        return name, RequestError(
-            ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.body.acks}: must be -1, 0 or 1"
-        )
     if not broker.allows(request.session, Operation.WRITE, ResourceType.TOPIC, name):
         return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    if name in INTERNAL_TOPICS and request.client_id != ADMIN_CLIENT:
-        return name, RequestError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic {name} is internal: clients cannot write to it",
-        )
+    if name in INTERNAL_TOPICS:
+        if request.client_id != ADMIN_CLIENT:
+            return name, RequestError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"topic {name} is internal: clients cannot write to it",
+            )
+        # A client chooses its id, so that offsets and transactions could be forged.
+        if not broker.allows_cluster(request.session, Operation.CLUSTER_ACTION):
+            return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return name, None
 
 
@@ -274,8 +277,13 @@ def _append(
     if data.records is None:
         return _refused(index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
     acks = request.body.acks
+    if acks not in (-1, 0, 1):
+        return _refused(
+            index,
+            RequestError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be -1, 0 or 1"),
+        )
     transactional_id = request.body.transactional_id
-    if transactional_id is not None:
+    if transactional_id is not None and _is_transactional(data.records):
         if not partition.is_leader:  # a coordinator's answer is not ours to report
             return _refused(index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         code = verdicts.get(partition.topic_partition)
@@ -286,8 +294,6 @@ def _append(
         if code is not ErrorCode.NONE:
             return _refused(index, RequestError(code))
     try:
-        if transactional_id is None and _is_transactional(data.records):
-            raise _endless(data.records)
         appended = broker.partitions.append(
             partition, data.records, acks, request.version, broker.now_ms()
         )
@@ -321,16 +327,22 @@ def _is_transactional(records: bytes | bytearray | memoryview) -> bool:
     )
 
 
-def _endless(records: bytes | bytearray | memoryview) -> RequestError:
-    """Reject a transaction that no coordinator would know: it could never be ended.
+def _has_transactional(request: ProduceRequest) -> bool:
+    """Return whether a partition's first batch belongs to a transaction.
 
-    Corruption in transit may make a batch look like that; then its checksum reports it instead.
+    Corruption in transit may make a batch look like that; then appending it reports its checksum.
     """
-    check_batch(records, 0)
-    return RequestError(
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        "transactional batch in a request without a transactional id",
-    )
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None and _is_transactional(data.records):
+                if request.transactional_id is not None:
+                    return True
+                try:
+                    check_batch(data.records, 0)
+                except CorruptRecordError:
+                    continue
+                return True
+    return False
 
 
 def _verify(

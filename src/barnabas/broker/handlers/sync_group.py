@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from barnabas.broker.network.request import Request
 
 
+FIRST_PROTOCOL_VERSION = 5
+"""From this version on, members say which protocol they think was chosen."""
+
+
 def handle(broker: Broker, request: Request[SyncGroupRequest]) -> SyncGroupResponse | None:
     """Let the group's coordinator decide; it responds now or later."""
     groups, group_id = broker.groups, request.body.group_id
+    if request.version >= FIRST_PROTOCOL_VERSION and None in (
+        request.body.protocol_type,
+        request.body.protocol_name,
+    ):
+        raise RequestError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     groups.authorize(request, group_id, Operation.READ)
     try:
         shard = groups.shard(group_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.handlers.offset_filter import committable
+from barnabas.broker.handlers.offset_filter import Errors, committable, partition_errors
 from barnabas.groups.offset_table import refused_txn_commit
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -13,6 +13,8 @@ from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
 )
 
 if TYPE_CHECKING:
@@ -24,11 +26,14 @@ FIRST_ABORTABLE_VERSION = 4
 
 def handle(
     broker: Broker, request: Request[TxnOffsetCommitRequest]
-) -> Coroutine[Any, Any, None] | None:
+) -> TxnOffsetCommitResponse | Coroutine[Any, Any, None] | None:
     """Append the offsets as part of the producer's transaction."""
     body, groups = request.body, broker.groups
     broker.transactions.authorize(request, body.transactional_id, Operation.WRITE)
     groups.authorize(request, body.group_id, Operation.READ)
+    errors = partition_errors(broker, request)
+    if errors and len(errors) == sum(len(topic.partitions) for topic in body.topics):
+        return _refused(body, errors)  # nothing is left to ask a coordinator about
     partition = groups.shard(body.group_id).partition
     if broker.options.transaction_partition_verification_enable and not (
         partition.log.producers.has_open_transaction(body.producer_id)
@@ -46,6 +51,24 @@ def handle(
         )
     _commit(broker, request)
     return None
+
+
+def _refused(request: TxnOffsetCommitRequest, errors: Errors) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=errors[position, number],
+                    )
+                    for number, partition in enumerate(topic.partitions)
+                ],
+            )
+            for position, topic in enumerate(request.topics)
+        ]
+    )
 
 
 async def _commit_verified(broker: Broker, request: Request[TxnOffsetCommitRequest]) -> None:

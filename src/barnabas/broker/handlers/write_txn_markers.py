@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinators.marker_writer import Ending
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.write_txn_markers import (
@@ -29,10 +28,9 @@ def handle(
     broker: Broker, request: Request[WriteTxnMarkersRequest]
 ) -> WriteTxnMarkersResponse | None:
     """Write every marker; respond when the last one is durable."""
-    if not broker.allows(
-        request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
-    ):
-        raise RequestError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    session = request.session
+    if not broker.sees(session, Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+        broker.check_cluster_action(session)
     if not request.body.markers:
         return WriteTxnMarkersResponse()
     results: dict[int, WritableTxnMarkerResult] = {}

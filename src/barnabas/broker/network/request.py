@@ -54,6 +54,7 @@ class Request(Generic[Body]):
         self.client_id = client_id
         self.connection = connection
         self.session: Session = connection.session
+        self.session.api_key = api_key
         self.received = received
         self.reply = reply
 

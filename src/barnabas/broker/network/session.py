@@ -21,5 +21,7 @@ class Session:
     """The number of this connection on its listener, in the order of acceptance."""
     privileged: bool = False
     """Whether controller requests are served: on the control plane, or anywhere without one."""
+    api_key: int = -1
+    """The API of the request in progress, or of the last one; a connection has one at a time."""
     software_name: str = "unknown"
     software_version: str = "unknown"

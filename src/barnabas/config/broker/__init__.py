@@ -22,7 +22,7 @@ from barnabas.config.broker.quotas import QuotasOptions
 from barnabas.config.broker.replication import ReplicationOptions
 from barnabas.config.broker.reporting import ReportingOptions
 from barnabas.config.broker.sasl import SaslOptions
-from barnabas.config.broker.security import SecurityOptions
+from barnabas.config.broker.security import SecurityOptions, parse_super_users
 from barnabas.config.broker.storage import StorageOptions
 from barnabas.config.broker.tls import TlsOptions
 from barnabas.config.broker.topics import TopicsOptions
@@ -119,6 +119,7 @@ class BrokerOptions(
             control_plane_name=self.control_plane_listener_name,
         )
         parse_connection_overrides(self.max_connections_per_ip_overrides)
+        parse_super_users(self.super_users)
         self._at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")
         self._at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
         self._at_most("group.min.session.timeout.ms", "group.max.session.timeout.ms")

@@ -3,7 +3,28 @@
 from __future__ import annotations
 
 from barnabas.config.option import Section, option, reserved
-from barnabas.config.reasons import SECURITY
+from barnabas.model.errors import ConfigError
+
+AUTHORIZERS = (
+    "kafka.security.authorizer.AclAuthorizer",
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "barnabas.security.acl.AclAuthorizer",
+)
+"""Names of the one authorizer; the first two are those of Kafka's authorizers."""
+
+
+def parse_super_users(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the types and names of super users; names may contain commas and colons."""
+    principals = []
+    for part in text.split(";"):
+        if part.strip():
+            kind, colon, name = part.strip().partition(":")
+            if not colon or not kind:
+                raise ConfigError(
+                    f"super.users={text}: {part.strip()} must be Type:name, as in User:admin"
+                )
+            principals.append((kind, name))
+    return tuple(principals)
 
 
 class SecurityOptions(Section):
@@ -13,19 +34,23 @@ class SecurityOptions(Section):
         "super.users",
         "string",
         default="",
-        reserved=SECURITY,
         doc="Principals that bypass ACLs, separated by semicolons.",
     )
     authorizer_class_name: str = option(
         "authorizer.class.name",
         "string",
         default="",
-        refused=SECURITY,
-        doc="Class of the authorizer.",
+        choices=AUTHORIZERS,
+        doc="Authorizer that decides by ACLs; all its names mean the same. Empty for none.",
+    )
+    allow_everyone_if_no_acl_found: bool = option(
+        "allow.everyone.if.no.acl.found",
+        "boolean",
+        default=False,
+        doc="Whether everyone may access a resource without ACLs.",
     )
     _without_effect = reserved(
         """
-        allow.everyone.if.no.acl.found             boolean     false                 no      SECURITY  Whether everyone may access a resource without ACLs.
         principal.builder.class                    class       -                     broker  SECURITY  Class that derives the principal of a connection.
         connections.max.reauth.ms                  long        0                     no      SECURITY  Time after which a client must reauthenticate; 0 for never.
         delegation.token.secret.key                password    -                     no      SECURITY  Secret that signs delegation tokens; unset disables them.

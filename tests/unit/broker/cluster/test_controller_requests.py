@@ -52,7 +52,7 @@ class Elected:
 
 
 def broker() -> Any:
-    return SimpleNamespace(controller=Elected(), allows=lambda *asked: True)
+    return SimpleNamespace(controller=Elected(), check_cluster=lambda *asked: None)
 
 
 def test_a_leader_is_not_told_that_its_topic_is_unknown() -> None:

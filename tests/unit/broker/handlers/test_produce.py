@@ -175,20 +175,28 @@ class DenyTransactionalIds:
     def allows(self, principal: object, host: str, operation: object, kind: int, name: str) -> bool:
         return kind != ResourceType.TRANSACTIONAL_ID
 
+    def allows_any(self, *_: object) -> bool:
+        return True
+
 
 def test_transactional_ids_are_asked_about(serving: Serving, wire: Wire, topic: str) -> None:
     """A request under an id that the producer may not use changes nothing."""
-    request = produce_request(topic, batch_of(["x"]))
+    batch = batch_of(["x"], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    request = produce_request(topic, batch)
     request.transactional_id = "not-mine"
     allowing = serving.broker.authorizer
     serving.broker.authorizer = DenyTransactionalIds()
     try:
         answer = wire.ask(request, 9)
+        assert fetch(wire, topic).high_watermark == 0
+        request.topic_data[0].partition_data[0].records = batch_of(["x"])
+        plain = wire.ask(request, 9)
     finally:
         serving.broker.authorizer = allowing
     (result,) = answer.responses[0].partition_responses
     assert result.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert fetch(wire, topic).high_watermark == 0
+    (result,) = plain.responses[0].partition_responses
+    assert result.error_code == 0, "the id counts for batches of a transaction alone"
 
 
 def test_topic_ids(wire: Wire, new_name: Callable[[], str]) -> None:

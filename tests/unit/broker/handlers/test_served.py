@@ -89,6 +89,9 @@ class DenyAll:
     def allows(self, *_: object) -> bool:
         return False
 
+    def allows_any(self, *_: object) -> bool:
+        return False
+
 
 @pytest.mark.parametrize(
     "served",

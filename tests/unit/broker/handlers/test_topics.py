@@ -308,6 +308,9 @@ class MayNotDescribe:
     ) -> bool:
         return operation is not Operation.DESCRIBE
 
+    def allows_any(self, *_: object) -> bool:
+        return True
+
 
 class TestMetadata:
     @pytest.mark.parametrize("version", range(14))

@@ -1,0 +1,154 @@
+"""The audit log: one line each, repeats folded, principals limited."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from barnabas.security import audit
+from barnabas.security.audit import AuditLog
+
+
+class Clock:
+    """Time moved by hand, and what is to be called later."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_738_324_800_123
+        self.calls: list[tuple[int, Callable[[], None]]] = []
+
+    def later(self, delay_ms: int, act: Callable[[], None]) -> None:
+        self.calls.append((self.now_ms + delay_ms, act))
+
+    def let_pass(self, ms: int) -> None:
+        self.now_ms += ms
+        due = [act for at, act in self.calls if at <= self.now_ms]
+        self.calls = [(at, act) for at, act in self.calls if at > self.now_ms]
+        for act in due:
+            act()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def log(clock: Clock) -> AuditLog:
+    return AuditLog(lambda: clock.now_ms, clock.later)
+
+
+def decide(
+    log: AuditLog, principal: str = "User:eve", topic: str = "t", allowed: bool = False
+) -> None:
+    log.decision(
+        principal, "h", "SSL", "Fetch", "READ", f"Topic:{topic}", allowed, lambda: "no ACL matches"
+    )
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    found = [json.loads(record.getMessage()) for record in caplog.records]
+    caplog.clear()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "barnabas.audit")
+
+
+def test_a_denial_is_one_line(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
+    """It says everything that an operator needs to act."""
+    decide(log)
+    assert lines(caplog) == [
+        {
+            "time": "2025-01-31T12:00:00.123Z",
+            "event": "authorization",
+            "principal": "User:eve",
+            "host": "h",
+            "listener": "SSL",
+            "api": "Fetch",
+            "operation": "READ",
+            "resource": "Topic:t",
+            "result": "denied",
+            "rule": "no ACL matches",
+            "count": 1,
+        }
+    ]
+
+
+def test_allowed_requests_are_logged_for_debugging_alone(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not log.logs_allowed
+    decide(log, allowed=True)
+    assert lines(caplog) == []
+    caplog.set_level(logging.DEBUG, "barnabas.audit")
+    assert log.logs_allowed
+    decide(log, allowed=True)
+    assert [line["result"] for line in lines(caplog)] == ["allowed"]
+
+
+def test_repeats_within_a_second_are_one_more_line(
+    log: AuditLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(50):
+        decide(log)
+    assert [line["count"] for line in lines(caplog)] == [1]
+    clock.let_pass(audit.WINDOW_MS)
+    assert [line["count"] for line in lines(caplog)] == [49]
+    clock.let_pass(audit.WINDOW_MS)
+    assert lines(caplog) == []
+    decide(log)
+    assert [line["count"] for line in lines(caplog)] == [1]
+
+
+def test_a_principal_has_a_limit_that_others_do_not_share(
+    log: AuditLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(100):
+        decide(log, topic=f"t{number}")
+    decide(log, "User:mallory")
+    written = lines(caplog)
+    assert len(written) == audit.LINES_PER_WINDOW_MAX + 1
+    assert written[-1]["principal"] == "User:mallory"
+    clock.let_pass(audit.WINDOW_MS)
+    (told,) = lines(caplog)
+    assert (told["event"], told["principal"]) == ("suppressed", "User:eve")
+    assert told["count"] == 100 - audit.LINES_PER_WINDOW_MAX
+
+
+def test_what_is_tracked_is_bounded(
+    log: AuditLog,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither memory nor the log grows with the number of made-up names."""
+    monkeypatch.setattr(audit, "TRACKED_MAX", 3)
+    for number in range(10):
+        decide(log, f"User:u{number}")
+    assert len(lines(caplog)) == 3
+    clock.let_pass(audit.WINDOW_MS)
+    counts = {line["principal"]: line["count"] for line in lines(caplog)}
+    assert sum(counts.values()) == 7
+    assert counts["(others)"] == 4
+
+
+def test_names_cannot_forge_lines(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
+    """Control characters are escaped, long names are cut."""
+    decide(log, 'User:a\n{"principal":"User:admin"}\x1b[2J', topic="x" * 1000)
+    (record,) = caplog.records
+    text = record.getMessage()
+    assert "\n" not in text
+    assert "\x1b" not in text
+    assert len(json.loads(text)["resource"]) == audit.TEXT_MAX + 1
+
+
+def test_changes_and_logins_are_events(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
+    log.event("acl added", "User:admin", "h", "SSL", acl="User:a has ALLOW permission")
+    log.event("acl added", "User:admin", "h", "SSL", acl="User:b has ALLOW permission")
+    assert [line["acl"][:6] for line in lines(caplog)] == ["User:a", "User:b"]
