@@ -117,6 +117,8 @@ class Broker:
         self.transactions = parts.transactions
         self.marker_writer = parts.marker_writer
         self.producer_ids = parts.producer_ids
+        self.sasl = parts.sasl
+        self.delegation_tokens = parts.delegation_tokens
 
     # what handlers use
 
@@ -267,6 +269,8 @@ class Broker:
             self.parts.fetchers.resize()
             self.parts.network.configure(self.options)
             self.parts.address_changes.look()
+        elif entity_type == "users":
+            self.parts.sasl.user_changed(name, configs)
         if UNCLEAN_ELECTIONS in configs:
             self.controller.unclean_election_allowed()
 

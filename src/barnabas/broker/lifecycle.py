@@ -118,6 +118,9 @@ class Lifecycle:
         for name, values in (await parts.config_store.get_all("brokers")).items():
             configs.set_dynamic(name, values)
         self.use_threads(broker.options.num_io_threads)
+        for name, values in (await parts.config_store.get_all("users")).items():
+            parts.sasl.user_changed(name, values)  # before anybody can log in
+        await parts.sasl.start()
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)
@@ -209,6 +212,7 @@ class Lifecycle:
         await parts.housekeeping.drain()
         await parts.log_failures.drain()
         parts.peers.close()
+        await parts.sasl.stop()
         await parts.logs.close(broker.now_ms(), parts.registration.epoch)
         await tree.close()
         self._shut_executor()
@@ -240,6 +244,7 @@ class Lifecycle:
         await parts.fetchers.stop()
         await parts.controller.stop()
         parts.peers.close()
+        await parts.sasl.stop()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

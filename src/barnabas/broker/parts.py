@@ -33,6 +33,7 @@ from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
+from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
@@ -51,6 +52,7 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -93,6 +95,8 @@ class Parts:
     producer_id_blocks: ProducerIdBlocks
     producer_ids: ProducerIds
     # network
+    delegation_tokens: DelegationTokens
+    sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
 
@@ -288,7 +292,19 @@ def build_parts(
         write_markers=marker_writer.write,
     )
 
-    network = _network(broker, silence, timer)
+    delegation_tokens = DelegationTokens(options().delegation_token_secret, random_bytes)
+    sasl = Sasl(
+        options,
+        broker.served,
+        executor,
+        timer.now_ms,
+        now_ms,
+        broker.metrics,
+        random_bytes,
+        delegation_tokens,
+        f"{registration.cluster_id} {options().delegation_token_secret or ''}".encode(),
+    )
+    network = _network(broker, silence, timer, sasl)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -318,6 +334,8 @@ def build_parts(
         transactions=transactions,
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
+        delegation_tokens=delegation_tokens,
+        sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
         housekeeping=Housekeeping(
@@ -335,7 +353,7 @@ def build_parts(
     )
 
 
-def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServer:
+def _network(broker: Broker, silence: Silence, timer: WheelTimer, sasl: Sasl) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
     metrics = RequestMetrics(broker.metrics, broker.served)
@@ -347,4 +365,4 @@ def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServe
         Router(broker, served, silence, broker.clock, metrics, options.queued_max_requests, other)
         for served, other in ((broker.served_to_clients, elsewhere), (broker.served, {}))
     )
-    return SocketServer(data, control, timer.now_ms)
+    return SocketServer(data, control, timer.now_ms, sasl)

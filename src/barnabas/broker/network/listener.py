@@ -39,7 +39,9 @@ class Listener:
         now_ms: Callable[[], int],
         *,
         privileged: bool = True,
+        authenticate: Callable[[Connection], None] | None = None,
     ) -> None:
+        """Call `authenticate` with each new connection, which puts it before the dispatcher."""
         self.asked = endpoint
         """As configured; `endpoint` has the real port once bound."""
         self.endpoint = endpoint
@@ -51,6 +53,7 @@ class Listener:
         self._options = options
         self._limits = limits
         self._dispatcher = dispatcher
+        self._authenticate = authenticate
         self._server: asyncio.Server | None = None
         self._closed = False
         self._empty: asyncio.Future[None] | None = None
@@ -77,12 +80,18 @@ class Listener:
 
     async def _listen(self, port: int) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
-            lambda: Connection(self, self._dispatcher),
+            self._connection,
             self.endpoint.host or None,
             port,
             backlog=self._options.backlog,
             start_serving=False,
         )
+
+    def _connection(self) -> Connection:
+        connection = Connection(self, self._dispatcher)
+        if self._authenticate is not None:
+            self._authenticate(connection)
+        return connection
 
     async def accept(self) -> None:
         """Start to accept connections."""
@@ -131,6 +140,7 @@ class Listener:
         self._accepted += 1
         connection.session.number = self._accepted
         connection.session.privileged = self.privileged
+        connection.session.protocol = self.endpoint.protocol
         connection.last_active_ms = now_ms
         connection.set_socket_options(
             self._options.send_buffer_bytes, self._options.receive_buffer_bytes
@@ -154,8 +164,11 @@ class Listener:
         idle_ms_max = self._options.idle_ms_max
         for connection in list(self.connections):
             quiet_ms = connection.idle_ms(now_ms)
+            login_due_ms = connection.login_due_ms
             if not connection.is_open:
                 connection.abort()
+            elif login_due_ms is not None and now_ms >= login_due_ms:
+                connection.close("not authenticated in time")
             elif 0 <= idle_ms_max < quiet_ms:
                 connection.close(
                     f"idle for {quiet_ms} ms (connections.max.idle.ms={idle_ms_max})",

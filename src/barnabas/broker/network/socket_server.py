@@ -16,6 +16,7 @@ from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import UNBOUNDED, ConnectionLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
 from barnabas.broker.network.router import Router
+from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
@@ -32,13 +33,18 @@ class SocketServer:
     """What is bound and advertised since `bind`; changed options may be ahead of it briefly."""
 
     def __init__(
-        self, data_plane: Router[Any], control_plane: Router[Any], clock_ms: Callable[[], int]
+        self,
+        data_plane: Router[Any],
+        control_plane: Router[Any],
+        clock_ms: Callable[[], int],
+        sasl: Sasl,
     ) -> None:
         self._limits = ConnectionLimits(UNBOUNDED)
         self._limits_of: dict[str, ConnectionLimits] = {}
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
+        self._sasl = sasl
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
         self._accepting = False
@@ -53,6 +59,9 @@ class SocketServer:
         dispatcher: Dispatcher = data
         if control_plane is not None:
             dispatcher = control if endpoint.name == control_plane else self.turnstile
+        authenticate = None
+        if endpoint.protocol.uses_sasl:
+            authenticate = self._sasl.listener(endpoint, options).authenticate
         return Listener(
             endpoint,
             _socket_options(options),
@@ -60,6 +69,7 @@ class SocketServer:
             dispatcher,
             self._now_ms,
             privileged=control_plane in (None, endpoint.name),
+            authenticate=authenticate,
         )
 
     @property
@@ -138,6 +148,7 @@ class SocketServer:
 
     def configure(self, options: BrokerOptions) -> None:
         """Apply changed options to new connections."""
+        self._sasl.configure(options)
         limits = self._limits
         limits.connections_max = options.max_connections
         limits.per_host_max = options.max_connections_per_ip

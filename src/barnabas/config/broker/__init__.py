@@ -28,6 +28,7 @@ from barnabas.config.broker.tls import TlsOptions
 from barnabas.config.broker.topics import TopicsOptions
 from barnabas.config.broker.transactions import TransactionsOptions
 from barnabas.config.broker.zookeeper import ZookeeperOptions
+from barnabas.config.jaas import jaas_entry
 from barnabas.config.listeners import Listeners, parse_listeners
 from barnabas.config.option import Option
 from barnabas.model.errors import ConfigError
@@ -119,6 +120,9 @@ class BrokerOptions(
             control_plane_name=self.control_plane_listener_name,
         )
         parse_connection_overrides(self.max_connections_per_ip_overrides)
+        for name, value in self.given.items():
+            if name.startswith(LISTENER_PREFIX) and name.endswith(".sasl.jaas.config"):
+                jaas_entry(value, name)
         self._at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")
         self._at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
         self._at_most("group.min.session.timeout.ms", "group.max.session.timeout.ms")
