@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from barnabas.coordination.contract import (
+    ANY_VERSION,
+    BadVersion,
     Coordination,
     Create,
     NodeExists,
@@ -20,7 +22,10 @@ logger = logging.getLogger("barnabas.controller")
 
 
 class ConfigStore:
-    """Reads and writes the configs of topics, brokers and other entities."""
+    """Reads and writes the configs of topics, brokers, users, client ids and addresses.
+
+    The client ids of a user are entities of their own type: see `tree_schema.clients_of`.
+    """
 
     def __init__(self, tree: Coordination) -> None:
         self._tree = tree
@@ -62,8 +67,48 @@ class ConfigStore:
                 logger.error("configs unreadable, ignored: %s", failure)
         return readable
 
+    async def get_all_clients(self) -> dict[str, dict[str, dict[str, str]]]:
+        """Read the configs of every user's client ids, by the entity type that holds them."""
+        users = [nodes.desanitized(user) for user in await self._tree.children("/config/users")]
+        entity_types = [nodes.clients_of(user) for user in users]
+        parents = await self._tree.get_many([f"/config/{each}" for each in entity_types])
+        return {
+            entity_type: await self.get_all(entity_type)
+            for entity_type, parent in zip(entity_types, parents, strict=True)
+            if parent is not None
+        }
+
     async def set(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """Replace the configs of an entity, and write a change notification."""
+        path = nodes.config_path(entity_type, name)
+        while True:
+            exists = await self._tree.exists(path) is not None
+            if await self._write(entity_type, name, configs, ANY_VERSION if exists else None):
+                return
+
+    async def update(
+        self, entity_type: str, name: str, change: Callable[[dict[str, str]], Mapping[str, str]]
+    ) -> dict[str, str]:
+        """Replace the configs of an entity by what `change` returns for them; return that.
+
+        If another broker changes them meanwhile, `change` is called again with its result.
+        """
+        path = nodes.config_path(entity_type, name)
+        while True:
+            found = (await self._tree.get_many([path]))[0]
+            before = {} if found is None else nodes.decode_config(path, found[0])
+            after = dict(change(dict(before)))
+            if after == before:
+                return after
+            if await self._write(
+                entity_type, name, after, None if found is None else found[1].version
+            ):
+                return after
+
+    async def _write(
+        self, entity_type: str, name: str, configs: Mapping[str, str], version: int | None
+    ) -> bool:
+        """Write a node of that version, or a new one (None); return False if overtaken."""
         path = nodes.config_path(entity_type, name)
         data = nodes.encode_config(configs)
         notice = Create(
@@ -71,12 +116,22 @@ class ConfigStore:
             nodes.encode_config_change(f"{entity_type}/{nodes.sanitized(name)}"),
             sequence=True,
         )
-        while True:
-            exists = await self._tree.exists(path) is not None
-            change: Operation = Set(path, data) if exists else Create(path, data)
+        change: Operation = Create(path, data) if version is None else Set(path, data, version)
+        if version is None and nodes.user_of(entity_type) is not None:
+            await self._ensure_parent(path)
+        try:
+            await self._tree.multi([change, notice])
+        except (NodeExists, NoNode, BadVersion) as overtaken:
+            if overtaken.path != path:
+                raise
+            return False
+        return True
+
+    async def _ensure_parent(self, path: str) -> None:
+        """Create the nodes above the first client id of a user."""
+        parent = path.rpartition("/")[0]
+        if await self._tree.exists(parent) is None:
             try:
-                await self._tree.multi([change, notice])
+                await self._tree.create(parent, make_parents=True)
+            except NodeExists:
                 return
-            except (NodeExists, NoNode) as overtaken:
-                if overtaken.path != path:
-                    raise

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import quote, unquote_plus
 
 from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
@@ -85,7 +85,18 @@ def sanitized(name: str) -> str:
     """Return an entity name as it is in a path: URL-encoded, except the default entity."""
     if name == DEFAULT_ENTITY:
         return name
-    return quote_plus(name, safe="").replace("+", "%20").replace("*", "%2A").replace("%7E", "~")
+    return quote(name, safe="").replace("~", "%7E")
+
+
+def clients_of(user: str) -> str:
+    """Return the entity type of a user's client ids; quotas are set for each or their default."""
+    return f"users/{sanitized(user)}/clients"
+
+
+def user_of(entity_type: str) -> str | None:
+    """Return the user whose client ids are of this entity type; None if it is another type."""
+    parts = entity_type.split("/")
+    return desanitized(parts[1]) if len(parts) == 3 and parts[0::2] == ["users", "clients"] else None
 
 
 def desanitized(segment: str) -> str:
@@ -357,7 +368,7 @@ def decode_config_change(path: str, data: bytes) -> tuple[str, str]:
     value = parsed(path, data).get("entity_path")
     if not isinstance(value, str) or "/" not in value:
         raise CorruptFileError(f"node {path} names no entity: {data[:80]!r}")
-    entity_type, name = value.split("/", 1)
+    entity_type, _, name = value.rpartition("/")  # the type of a user's client ids has slashes
     return entity_type, desanitized(name)
 
 

@@ -94,3 +94,58 @@ def test_a_type_of_entities_that_the_tree_does_not_have_is_named() -> None:
             await ConfigStore(await prepared()).set("planets", "mars", {})
 
     asyncio.run(story())
+
+
+def test_client_ids_of_a_user_are_entities_below_it() -> None:
+    """Their parents are created with the first of them; the notice has the whole path."""
+
+    async def story() -> None:
+        tree = await prepared()
+        store = ConfigStore(tree)
+        await store.set("users", "bob", {"k": "u"})
+        ada = nodes.clients_of("a/da")
+        await store.set(ada, "w eb", {"k": "v"})
+        await store.set(ada, nodes.DEFAULT_ENTITY, {"k": "w"})
+        assert (await tree.get("/config/users/a%2Fda/clients/w%20eb"))[0] == (
+            b'{"version":1,"config":{"k":"v"}}'
+        )
+        assert await store.get_all("users") == {"a/da": {}, "bob": {"k": "u"}}
+        assert await store.get_all_clients() == {ada: {"w eb": {"k": "v"}, "<default>": {"k": "w"}}}
+        notices = await tree.children(nodes.CONFIG_CHANGES)
+        path = f"{nodes.CONFIG_CHANGES}/{notices[1]}"
+        data = (await tree.get(path))[0]
+        assert data == b'{"version":2,"entity_path":"users/a%2Fda/clients/w%20eb"}'
+        assert nodes.decode_config_change(path, data) == (ada, "w eb")
+        assert nodes.user_of(ada) == "a/da"
+        assert nodes.user_of("users") is None
+
+    asyncio.run(story())
+
+
+def test_an_update_keeps_what_others_change_meanwhile() -> None:
+    """The change is computed again from what another broker has written."""
+
+    async def story() -> None:
+        tree = await prepared()
+        seen: list[dict[str, str]] = []
+
+        class Overtaken(ConfigStore):
+            async def _write(self, *arguments: Any) -> bool:
+                if len(seen) < 3:
+                    await ConfigStore(tree).set("users", "ada", {"theirs": str(len(seen))})
+                return await super()._write(*arguments)
+
+        store = Overtaken(tree)
+        after = await store.update("users", "ada", lambda values: note(seen, values))
+        assert after == {"theirs": "2", "mine": "1"}
+        assert seen == [{}, {"theirs": "1"}, {"theirs": "2"}]
+        assert await store.get("users", "ada") == after
+        written = len(await tree.children(nodes.CONFIG_CHANGES))
+        assert await store.update("users", "ada", lambda values: values) == after
+        assert len(await tree.children(nodes.CONFIG_CHANGES)) == written
+
+    def note(seen: list[dict[str, str]], values: dict[str, str]) -> dict[str, str]:
+        seen.append(dict(values))
+        return {**values, "mine": "1"}
+
+    asyncio.run(story())

@@ -109,7 +109,7 @@ def test_paths() -> None:
         path = nodes.config_path("users", name)
         assert "/" not in nodes.sanitized(name)
         assert nodes.desanitized(path.rpartition("/")[2]) == name
-    assert nodes.sanitized("a b*+~") == "a%20b%2A%2B~"
+    assert nodes.sanitized("User:a b*~+é/") == "User%3Aa%20b%2A%7E%2B%C3%A9%2F"
     assert nodes.consumer_offset_path("a b", "t", 3) == "/consumers/a b/offsets/t/3"
     with pytest.raises(InvalidValueError, match=r"group 'a/b': .* slash"):
         nodes.consumer_offset_path("a/b", "t", 3)
