@@ -96,12 +96,19 @@ def clients_of(user: str) -> str:
 def user_of(entity_type: str) -> str | None:
     """Return the user whose client ids are of this entity type; None if it is another type."""
     parts = entity_type.split("/")
-    return desanitized(parts[1]) if len(parts) == 3 and parts[0::2] == ["users", "clients"] else None
+    return (
+        desanitized(parts[1]) if len(parts) == 3 and parts[0::2] == ["users", "clients"] else None
+    )
 
 
 def desanitized(segment: str) -> str:
     """Return the entity name behind a path segment."""
     return segment if segment == DEFAULT_ENTITY else unquote_plus(segment)
+
+
+def _shown(path: str, data: bytes) -> str:
+    """Return the beginning of a node for an error message, unless it may be secret."""
+    return "[hidden]" if path.startswith(("/config/users", "/config/brokers")) else repr(data[:80])
 
 
 def compact(value: object) -> bytes:
@@ -113,8 +120,8 @@ def parsed(path: str, data: bytes) -> dict[str, Any]:
     """Decode a node's JSON object; raise CorruptFileError naming the node."""
     try:
         value = json.loads(data)
-    except ValueError as failure:
-        raise CorruptFileError(f"node {path} is not JSON: {data[:80]!r}") from failure
+    except ValueError:
+        raise CorruptFileError(f"node {path} is not JSON: {_shown(path, data)}") from None
     if not isinstance(value, dict):
         raise CorruptFileError(f"node {path} is a JSON {type(value).__name__}, not an object")
     return value
@@ -354,7 +361,7 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
         return {}
     config = parsed(path, data).get("config", {})
     if not isinstance(config, dict):
-        raise CorruptFileError(f"node {path} has no config object: {data[:80]!r}")
+        raise CorruptFileError(f"node {path} has no config object: {_shown(path, data)}")
     return {str(name): str(value) for name, value in config.items()}
 
 
