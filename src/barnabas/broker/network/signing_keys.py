@@ -11,7 +11,7 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -117,12 +117,19 @@ class FetchedKeys:
                 text = file.read(FETCH_BYTES_MAX + 1)
             self._modified = modified
         else:
-            request = Request(self._url, headers={"Accept": "application/json"})
-            with build_opener(_SameScheme()).open(request, timeout=FETCH_S_MAX) as response:
-                text = response.read(FETCH_BYTES_MAX + 1)
+            text = self._download()
         if len(text) > FETCH_BYTES_MAX:
             raise ValueError(f"larger than {FETCH_BYTES_MAX} bytes")
         return text
+
+    def _download(self) -> bytes:
+        request = Request(self._url, headers={"Accept": "application/json"})
+        try:
+            with build_opener(_SameScheme()).open(request, timeout=FETCH_S_MAX) as response:
+                return bytes(response.read(FETCH_BYTES_MAX + 1))
+        except HTTPError as failure:
+            failure.close()  # it is the response, too
+            raise URLError(f"status {failure.code}") from None
 
 
 class _SameScheme(HTTPRedirectHandler):
@@ -130,5 +137,6 @@ class _SameScheme(HTTPRedirectHandler):
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
         if urlsplit(newurl).scheme != urlsplit(req.full_url).scheme:
+            fp.close()
             raise URLError(f"redirected to another scheme, {urlsplit(newurl).scheme}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
