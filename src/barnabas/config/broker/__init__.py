@@ -84,7 +84,8 @@ class BrokerOptions(
         if rest in _PER_LISTENER or rest.startswith(("ssl.", "sasl.")):
             return cls.options.get(rest)
         _, _, rest = rest.partition(".")  # listener.name.<listener>.<mechanism>.<option>
-        return cls.options.get(rest) if rest.startswith("sasl.") else None
+        of_mechanism = rest.startswith("sasl.") or rest == "connections.max.reauth.ms"
+        return cls.options.get(rest) if of_mechanism else None
 
     def for_listener(self, listener: str, mechanism: str | None = None) -> BrokerOptions:
         """Return the options as one listener, and one SASL mechanism on it, see them."""
