@@ -120,7 +120,7 @@ class Lifecycle:
         self.use_threads(broker.options.num_io_threads)
         for name, values in (await parts.config_store.get_all("users")).items():
             parts.sasl.user_changed(name, values)  # before anybody can log in
-        await parts.sasl.start()
+        await parts.sasl.start(alone=broker.alone)
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)

@@ -292,7 +292,8 @@ def build_parts(
         write_markers=marker_writer.write,
     )
 
-    delegation_tokens = DelegationTokens(options().delegation_token_secret, random_bytes)
+    secret = options().delegation_token_secret_key or options().delegation_token_master_key
+    delegation_tokens = DelegationTokens(secret.value if secret else None, random_bytes)
     sasl = Sasl(
         options,
         broker.served,
@@ -300,9 +301,10 @@ def build_parts(
         timer.now_ms,
         now_ms,
         broker.metrics,
+        random.random,
         random_bytes,
         delegation_tokens,
-        f"{registration.cluster_id} {options().delegation_token_secret or ''}".encode(),
+        f"{registration.cluster_id} {secret.value if secret else ''}".encode(),
     )
     network = _network(broker, silence, timer, sasl)
     return Parts(

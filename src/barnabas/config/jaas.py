@@ -104,7 +104,7 @@ def _entry(tokens: _Tokens) -> JaasEntry:
 
 
 class _Tokens:
-    """The tokens of a text, one ahead."""
+    """The tokens of a string, one ahead."""
 
     def __init__(self, text: str, name: str) -> None:
         self._name = name

@@ -67,7 +67,8 @@ def refuse(
 
 def _by_user(request: AlterUserScramCredentialsRequest) -> dict[str, list[Change]]:
     users: dict[str, list[Change]] = {}
-    for change in (*request.deletions, *request.upsertions):
+    changes: list[Change] = [*request.deletions, *request.upsertions]
+    for change in changes:
         users.setdefault(change.name, []).append(change)
     return users
 

@@ -9,8 +9,11 @@ from typing import Any
 
 from barnabas.broker.loop import offload
 from barnabas.broker.network.authentication import SaslListener
+from barnabas.broker.network.broker_login import broker_login
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.signing_keys import FetchedKeys
+from barnabas.client.authentication import Authentication
+from barnabas.client.opening import Login
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.jaas import jaas_file
 from barnabas.config.listeners import Endpoint
@@ -19,7 +22,12 @@ from barnabas.model.errors import ConfigError
 from barnabas.security.delegation_tokens import DelegationTokens
 from barnabas.security.sasl.exchange import NewExchange
 from barnabas.security.sasl.jwks import SigningKeys
-from barnabas.security.sasl.mechanisms import JaasSections, SaslSources, mechanisms_of
+from barnabas.security.sasl.mechanisms import (
+    JaasSections,
+    SaslSources,
+    login_entry,
+    mechanisms_of,
+)
 from barnabas.security.sasl.scram import ScramSecrets
 from barnabas.security.sasl.scram_credentials import ScramCredentials
 
@@ -37,6 +45,7 @@ class Sasl:
         clock_ms: Callable[[], int],
         wall_ms: Callable[[], int],
         metrics: Registry,
+        random: Callable[[], float],
         random_bytes: Callable[[int], bytes],
         tokens: DelegationTokens,
         salt_key: bytes,
@@ -48,6 +57,7 @@ class Sasl:
         self._clock_ms = clock_ms
         self._wall_ms = wall_ms
         self._metrics = metrics
+        self._random = random
         self.credentials = ScramCredentials()
         self._sections: JaasSections = {}
         self._keys: dict[str, FetchedKeys] = {}
@@ -58,10 +68,10 @@ class Sasl:
             signing_keys=self._signing_keys,
         )
 
-    async def start(self) -> None:
+    async def start(self, *, alone: bool) -> None:
         """Read the JAAS file and the keys that sign tokens; raise ConfigError if one is unusable.
 
-        Listeners can be opened from then on.
+        Listeners can be opened from then on. A broker that is `alone` logs in to no other.
         """
         options = self._options()
         path = options.java_security_auth_login_config
@@ -76,6 +86,8 @@ class Sasl:
         for endpoint in options.endpoints.bind:
             if endpoint.protocol.uses_sasl:
                 self._mechanisms[endpoint.name] = self._build(options, endpoint.name)
+        if not alone:
+            self.login_to(options.endpoints.inter_broker)  # fails now rather than at the first use
         for keys in self._keys.values():
             await keys.start()
         self._started = True
@@ -112,6 +124,21 @@ class Sasl:
                 mechanism,
             )
 
+    def login_to(self, listener: str) -> Login | None:
+        """Return how this broker logs in to a listener of other brokers; None without SASL.
+
+        It is the login of the listener of the same name that this broker has itself.
+        """
+        options = self._options()
+        for endpoint in options.endpoints.bind:
+            if endpoint.name == listener and endpoint.protocol.uses_sasl:
+                mechanism = options.sasl_mechanism_inter_broker_protocol
+                entry = login_entry(options, listener, mechanism, self._sections)
+                return Authentication(
+                    mechanism, broker_login(listener, mechanism, entry, self._wall_ms), self._random
+                )
+        return None
+
     async def stop(self) -> None:
         """Fetch no more keys."""
         for keys in self._keys.values():
@@ -120,16 +147,16 @@ class Sasl:
     def _build(self, options: BrokerOptions, listener: str) -> dict[str, NewExchange]:
         return mechanisms_of(options, listener, self._sections, self._sources)
 
-    def _signing_keys(self, seen: BrokerOptions) -> SigningKeys:
-        url = seen.sasl_oauthbearer_jwks_endpoint_url
+    def _signing_keys(self, options: BrokerOptions) -> SigningKeys:
+        url = options.sasl_oauthbearer_jwks_endpoint_url
         assert url is not None
         found = self._keys.get(url)
         if found is None:
             found = self._keys[url] = FetchedKeys(
                 url,
-                seen.sasl_oauthbearer_jwks_endpoint_refresh_ms,
-                seen.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms,
-                seen.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms,
+                options.sasl_oauthbearer_jwks_endpoint_refresh_ms,
+                options.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms,
+                options.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms,
             )
             if self._started:
                 found.begin()

@@ -27,7 +27,6 @@ class SecurityOptions(Section):
         "connections.max.reauth.ms",
         "long",
         default=0,
-        dynamic="broker",
         doc="Time after which a client must reauthenticate; 0 for never.",
     )
     delegation_token_secret_key: Password | None = option(
@@ -76,9 +75,3 @@ class SecurityOptions(Section):
         security.providers                         string      -                     no      JAVA      Java security providers.
         """  # noqa: E501
     )
-
-    @property
-    def delegation_token_secret(self) -> str | None:
-        """Return the secret of delegation tokens by either of its names; None disables them."""
-        secret = self.delegation_token_secret_key or self.delegation_token_master_key
-        return secret.value if secret is not None else None

@@ -50,8 +50,7 @@ def mechanisms_of(
     options: BrokerOptions, listener: str, sections: JaasSections, sources: SaslSources
 ) -> dict[str, NewExchange]:
     """Return the enabled mechanisms of a listener; raise ConfigError if one cannot be offered."""
-    seen = options.for_listener(listener)
-    enabled = [name.upper() for name in seen.sasl_enabled_mechanisms]
+    enabled = [name.upper() for name in options.for_listener(listener).sasl_enabled_mechanisms]
     if not enabled:
         raise ConfigError(f"sasl.enabled.mechanisms: listener {listener} needs at least one")
     return {
@@ -96,8 +95,8 @@ def _mechanism(
     if mechanism in SCRAM:
         return partial(Scram, SCRAM[mechanism], sources.scram)
     if mechanism == "OAUTHBEARER":
-        seen = options.for_listener(listener, mechanism)
-        return partial(OAuthBearer, _validator(seen, entry, sources))
+        own = options.for_listener(listener, mechanism)
+        return partial(OAuthBearer, _validator(own, entry, sources))
     if mechanism == "GSSAPI":
         raise ConfigError(
             f"sasl.enabled.mechanisms=GSSAPI: Kerberos is not supported on listener {listener}"
@@ -106,29 +105,29 @@ def _mechanism(
     raise ConfigError(f"sasl.enabled.mechanisms={mechanism}: must be among {known}")
 
 
-def _validator(seen: BrokerOptions, entry: JaasEntry | None, sources: SaslSources) -> Validate:
+def _validator(options: BrokerOptions, entry: JaasEntry | None, sources: SaslSources) -> Validate:
     """Return what checks bearer tokens: never unsigned ones, unless asked for by name."""
-    handler = (seen.sasl_server_callback_handler_class or "").rpartition(".")[2]
+    handler = (options.sasl_server_callback_handler_class or "").rpartition(".")[2]
     if handler == UNSECURED_HANDLER:
         return UnsecuredTokens(entry.options if entry is not None else {})
     if handler not in ("", SIGNED_HANDLER):
         raise ConfigError(
-            f"{CALLBACK_HANDLER}={seen.sasl_server_callback_handler_class}: "
+            f"{CALLBACK_HANDLER}={options.sasl_server_callback_handler_class}: "
             f"must be …{SIGNED_HANDLER} or …{UNSECURED_HANDLER}"
         )
-    if not seen.sasl_oauthbearer_jwks_endpoint_url:
+    if not options.sasl_oauthbearer_jwks_endpoint_url:
         raise ConfigError(
             f"{JWKS_URL}: required for OAUTHBEARER; for unsigned tokens, in tests, set "
             f"{CALLBACK_HANDLER}={UNSECURED_HANDLER}"
         )
     check_extra(JWKS_URL)
     return SignedTokens(
-        sources.signing_keys(seen),
+        sources.signing_keys(options),
         ClaimRules(
-            audiences=seen.sasl_oauthbearer_expected_audience or (),
-            issuer=seen.sasl_oauthbearer_expected_issuer,
-            scope_claim=seen.sasl_oauthbearer_scope_claim_name,
-            name_claim=seen.sasl_oauthbearer_sub_claim_name,
-            skew_ms=seen.sasl_oauthbearer_clock_skew_seconds * 1000,
+            audiences=options.sasl_oauthbearer_expected_audience or (),
+            issuer=options.sasl_oauthbearer_expected_issuer,
+            scope_claim=options.sasl_oauthbearer_scope_claim_name,
+            name_claim=options.sasl_oauthbearer_sub_claim_name,
+            skew_ms=options.sasl_oauthbearer_clock_skew_seconds * 1000,
         ),
     )
