@@ -38,6 +38,9 @@ logger = logging.getLogger("barnabas.authentication")
 
 LOGIN_MS_MAX = 30_000
 """How long a client may take to log in."""
+LINGER_S = 0.05
+"""How long a connection stays open after a refusal: clients that see its end at the same time as
+the refusal report a lost connection instead."""
 _HANDSHAKE = SASL_HANDSHAKE_KEY.to_bytes(2, "big")
 
 
@@ -197,6 +200,12 @@ class Authenticator:
             listener.count("failed_reauthentication_total", "Sessions that were not renewed.")
         else:
             listener.count("failed_authentication_total", "Clients that were not let in.")
+        logger.warning(
+            "connection from %s on %s rejected: %s",
+            connection.session.client_host,
+            connection.session.listener,
+            action.why,
+        )
         connection.mute()
         delay_ms = listener.delay_ms if action.delayed else 0
         if delay_ms == 0:
@@ -222,4 +231,10 @@ class Authenticator:
 def _answer_and_close(connection: Connection, action: Close) -> None:
     if action.frame:
         connection.answer(action.frame)
-    connection.close(action.why)
+        asyncio.get_running_loop().call_later(LINGER_S, _close, connection)
+    else:
+        _close(connection)
+
+
+def _close(connection: Connection) -> None:
+    connection.close("rejected", level=logging.DEBUG)  # the reason was logged before

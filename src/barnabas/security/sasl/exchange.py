@@ -32,6 +32,8 @@ class Step(NamedTuple):
     answer: bytes | None
     """None if there is nothing to answer, which is different from an empty answer."""
     login: Login | None = None
+    refusal: str = ""
+    """Why the client is refused, if the answer tells it so and waits for its reply."""
 
 
 class Work(NamedTuple):

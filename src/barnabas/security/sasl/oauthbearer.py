@@ -65,4 +65,4 @@ class OAuthBearer:
             # As Kafka writes it.
             text = f'{{"status":"insufficient_scope", "scope":{json.dumps(failure.scope)}}}'
         self._refusal = Rejected(f"token rejected: {failure}", text)
-        return Step(text.encode())
+        return Step(text.encode(), refusal=str(self._refusal))

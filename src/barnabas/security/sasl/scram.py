@@ -81,6 +81,7 @@ class Scram:
         self._name = ""
         self._header = b""
         self._first = ""
+        self._client_nonce = ""
         self._nonce = ""
         self._challenge = ""
         self._credential: ScramCredential | None = None
@@ -103,7 +104,8 @@ class Scram:
         if match["authorization_id"] not in (None, match["name"]):
             raise Rejected(f"authorization id differs from the user name {shown(name)}")
         self._header, self._first = match["header"].encode(), match["bare"]
-        self._nonce = match["nonce"] + self._secrets.random_bytes(18).hex()
+        self._client_nonce = match["nonce"]
+        self._nonce = self._client_nonce + self._secrets.random_bytes(18).hex()
         extensions = dict(part.split("=", 1) for part in match["extensions"].split(",")[1:])
         if extensions.get("tokenauth", "").lower() == "true":
             return self._begin_with_token(now_ms)
@@ -141,7 +143,8 @@ class Scram:
         match = _FINAL.fullmatch(text)
         if match is None:
             raise Rejected("last SCRAM message is malformed")
-        if match["nonce"] != self._nonce:
+        # librdkafka before 2.6 repeats its own half, which Kafka accepts as well.
+        if match["nonce"] not in (self._nonce, self._client_nonce + self._nonce):
             raise Rejected(f"nonce of the last SCRAM message is another, user {shown(self._name)}")
         if _bytes(match["binding"]) != self._header:
             raise Rejected("channel binding of the last SCRAM message differs from the first")

@@ -94,6 +94,8 @@ class SaslServer:
         """The SaslAuthenticate request of the current token; None for a bare one."""
         self._began_ms: int | None = None
         self._chosen = ""
+        self._refusal = ""
+        """Why the client is being refused; many send something else than the expected reply."""
         self.mechanism = ""
         """The mechanism of the login."""
         self.login: Login | None = None
@@ -192,9 +194,10 @@ class SaslServer:
 
     def _out_of_turn(self, header: RequestHeader, frame: memoryview, position: int) -> Action:
         name = API_BY_KEY[header.api_key].name
-        return self._closed(
-            f"{name} instead of SaslAuthenticate", self._refuse(header, frame, position)
-        )
+        why = f"{name} instead of SaslAuthenticate"
+        if self._refusal:
+            why = f"{why}, after {self._refusal}"
+        return self._closed(why, self._refuse(header, frame, position))
 
     # tokens
 
@@ -212,6 +215,7 @@ class SaslServer:
 
     def _stepped(self, step: Step, now_ms: int, wall_ms: int) -> Action:
         lifetime_ms = 0
+        self._refusal = step.refusal
         if step.login is not None:
             if self.login is not None and step.login.name != self.login.name:
                 return self._rejected(

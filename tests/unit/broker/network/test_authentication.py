@@ -194,7 +194,7 @@ def test_a_wrong_password_is_answered_and_closed_after_the_delay(
     assert answer.error_message == "Authentication failed: Invalid username or password"
     wire.expect_close()
     serving.expect_line(
-        "closed: authentication failed (PLAIN): unknown user or wrong password: 'alice'"
+        "rejected: authentication failed (PLAIN): unknown user or wrong password: 'alice'"
     )
 
 
@@ -316,6 +316,9 @@ def test_many_failing_clients_do_not_hold_up_others(patient: Serving) -> None:
         each.socket.setblocking(False)
         with pytest.raises(BlockingIOError):
             each.socket.recv(1)
+        each.socket.close()
+    patient.wait_inside(lambda: len(patient.lines.of()) == 50, "one line for each")
+    patient.lines.clear()
 
 
 def test_a_client_that_leaves_during_the_delay(serving: Serving) -> None:
@@ -324,7 +327,7 @@ def test_a_client_that_leaves_during_the_delay(serving: Serving) -> None:
         wire.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong-horse"), 2)
     network = serving.broker.parts.network
     serving.wait_inside(lambda: not network._listeners[SASL].connections, "it is forgotten")
-    serving.lines.clear()
+    serving.expect_line("unknown user or wrong password: 'alice'")
 
 
 def test_a_client_that_does_not_log_in_is_closed(serving: Serving, wire: Wire) -> None:

@@ -63,7 +63,9 @@ def test_malformed_messages_are_rejected_at_once(message: bytes) -> None:
 def test_a_refusal_takes_two_steps(token: bytes, text: str, reply: bytes) -> None:
     exchange = OAuthBearer(validate)
     message = b"n,,\x01auth=Bearer %s\x01\x01" % token
-    assert exchange.step(message, 0) == Step(text.encode())
+    step = exchange.step(message, 0)
+    assert (step.answer, step.login) == (text.encode(), None)
+    assert step.refusal.startswith("token rejected: ")
     with pytest.raises(Rejected) as failure:
         exchange.step(reply, 0)
     assert failure.value.told == text

@@ -174,6 +174,14 @@ def test_a_nonce_that_only_ends_like_ours_is_rejected() -> None:
         server.step(client.final(challenge, nonce=f"longer-{nonce}"), 0)
 
 
+def test_the_nonce_of_older_librdkafka_is_accepted() -> None:
+    server, client = Scram(SHA_256, secrets(SHA_256)), ScramClient("sha256", "alice", "pencil", "n")
+    challenge = answer(server.step(client.first(), 0))
+    nonce = challenge.decode().split(",")[0][2:]
+    done = server.step(client.final(challenge, nonce=f"n{nonce}"), 0)
+    assert done == Step(client.verifier(), Login("alice"))
+
+
 def test_nonces_differ() -> None:
     counted = iter(range(9))
     given = secrets(SHA_256, lambda size: next(counted).to_bytes(size, "big"))

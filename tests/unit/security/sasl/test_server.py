@@ -42,6 +42,13 @@ class Expiring:
         return Step(b"", Login(name, now_ms + int(rest_ms)))
 
 
+class Hesitant:
+    """A mechanism that refuses, and waits for a reply."""
+
+    def step(self, message: bytes, now_ms: int) -> Step:
+        return Step(b"no", refusal="it was refused")
+
+
 class Slow:
     """A mechanism that needs a thread."""
 
@@ -59,6 +66,7 @@ MECHANISMS: Mapping[str, NewExchange] = {
     "SCRAM-SHA-256": partial(Scram, SHA_256, secrets(SHA_256)),
     "EXPIRING": Expiring,
     "SLOW": Slow,
+    "HESITANT": Hesitant,
 }
 
 
@@ -130,7 +138,7 @@ def test_the_bytes_of_a_login() -> None:
     client = Client()
     answer = client.raw(hexed("00110001000000010003636c690005504c41494e"))
     assert isinstance(answer, Answer)
-    assert answer.frame[4:14] == hexed("00000001 0000 00000004")
+    assert answer.frame[4:14] == hexed("00000001 0000 00000005")
     assert answer.frame[14:21] == b"\x00\x05PLAIN"
     done = client.raw(hexed("00240001000000020003636c690000000d00616c69636500736563726574"))
     assert done == Answer(hexed("00000014 00000002 0000 ffff 00000000 0000000000000000"))
@@ -274,6 +282,14 @@ def test_unreadable_frames_instead_of_a_token(frame: bytes) -> None:
     client.handshake()
     close = closed(client.raw(frame))
     assert (close.frame, close.delayed) == (b"", True)
+
+
+def test_another_request_instead_of_the_reply_to_a_refusal() -> None:
+    client = Client()
+    client.handshake("HESITANT")
+    assert client.authenticate(b"?").auth_bytes == b"no"
+    close = closed(client.send(MetadataRequest(), 1))
+    assert close.why == "Metadata instead of SaslAuthenticate, after it was refused"
 
 
 def test_bare_tokens_of_plain() -> None:
