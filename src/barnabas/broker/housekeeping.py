@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.network.socket_server import SocketServer
@@ -38,6 +39,7 @@ class Housekeeping:
         groups: GroupHost,
         transactions: TransactionHost,
         network: SocketServer,
+        tokens: SharedTokens,
     ) -> None:
         self._options = options
         self._now_ms = now_ms
@@ -49,6 +51,7 @@ class Housekeeping:
         self._groups = groups
         self._transactions = transactions
         self._network = network
+        self._tokens = tokens
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -93,6 +96,11 @@ class Housekeeping:
                 options.leader_imbalance_check_interval_seconds * 1000,
                 self._controller.rebalance_leaders,
             )
+        self._every(
+            "delegation tokens",
+            options.delegation_token_expiry_check_interval_ms,
+            self._expire_tokens,
+        )
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:
@@ -151,6 +159,10 @@ class Housekeeping:
         for partition in self._partitions.values():
             if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
                 self._partitions.flusher.request(partition)
+
+    async def _expire_tokens(self) -> None:
+        if self._controller.term is not None:
+            await self._tokens.sweep()
 
     def _expire_producers(self) -> None:
         now_ms = self._now_ms()

@@ -163,6 +163,7 @@ class Lifecycle:
         )
         parts.silence.registered()
         await parts.config_notices.start()
+        await parts.shared_tokens.start()
         await parts.controller.start()
         parts.address_changes.look()  # listeners may have changed without a session
 
@@ -212,6 +213,7 @@ class Lifecycle:
         await parts.housekeeping.drain()
         await parts.log_failures.drain()
         parts.peers.close()
+        parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.logs.close(broker.now_ms(), parts.registration.epoch)
         await tree.close()
@@ -244,6 +246,7 @@ class Lifecycle:
         await parts.fetchers.stop()
         await parts.controller.stop()
         parts.peers.close()
+        parts.shared_tokens.stop()
         await parts.sasl.stop()
         parts.housekeeping.stop()
         parts.groups.stop()

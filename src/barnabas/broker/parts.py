@@ -17,6 +17,7 @@ from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.controller_requests import BrokerToController
+from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.peers import Peers
 from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.broker.cluster.silence import Silence
@@ -96,6 +97,7 @@ class Parts:
     producer_ids: ProducerIds
     # network
     delegation_tokens: DelegationTokens
+    shared_tokens: SharedTokens
     sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
@@ -306,6 +308,7 @@ def build_parts(
         delegation_tokens,
         f"{registration.cluster_id} {secret.value if secret else ''}".encode(),
     )
+    shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
     network = _network(broker, silence, timer, sasl)
     return Parts(
         timer=timer,
@@ -337,6 +340,7 @@ def build_parts(
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
         delegation_tokens=delegation_tokens,
+        shared_tokens=shared_tokens,
         sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
@@ -351,6 +355,7 @@ def build_parts(
             groups,
             transactions,
             network,
+            shared_tokens,
         ),
     )
 

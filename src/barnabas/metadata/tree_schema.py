@@ -30,6 +30,8 @@ LOG_DIR_EVENTS = "/log_dir_event_notification"
 ISR_CHANGES = "/isr_change_notification"
 LEGACY_REASSIGNMENT = "/admin/reassign_partitions"
 LEGACY_PREFERRED_ELECTION = "/admin/preferred_replica_election"
+DELEGATION_TOKENS = "/delegation_token/tokens"
+DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"
 DEFAULT_ENTITY = "<default>"
 
 PERSISTENT_PATHS = (
@@ -268,6 +270,52 @@ class BrokerRegistration:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as failure:
             raise CorruptFileError(f"node {path} is not a broker: {data[:80]!r}") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationTokenNode:
+    """The node of a delegation token; principals are written `User:alice`. It has no secret."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: Sequence[str]
+    issued_ms: int
+    expires_ms: int
+    ends_ms: int
+
+    def encode(self) -> bytes:
+        """Return the node's bytes (version 3)."""
+        return compact(
+            {
+                "version": 3,
+                "owner": sanitized(self.owner),
+                "tokenRequester": sanitized(self.requester),
+                "renewers": [sanitized(renewer) for renewer in self.renewers],
+                "issueTimestamp": self.issued_ms,
+                "maxTimestamp": self.ends_ms,
+                "expiryTimestamp": self.expires_ms,
+                "tokenId": self.token_id,
+            }
+        )
+
+    @classmethod
+    def decode(cls, path: str, data: bytes) -> DelegationTokenNode:
+        """Read a node of any version; before version 3 the owner has requested it."""
+        value = parsed(path, data)
+        try:
+            owner = desanitized(value["owner"])
+            return cls(
+                str(value["tokenId"]),
+                owner,
+                desanitized(value["tokenRequester"]) if "tokenRequester" in value else owner,
+                tuple(desanitized(renewer) for renewer in value["renewers"]),
+                int(value["issueTimestamp"]),
+                int(value["expiryTimestamp"]),
+                int(value["maxTimestamp"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as failure:
+            raise CorruptFileError(f"node {path} is not a token: {data[:80]!r}") from failure
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:

@@ -167,11 +167,11 @@ class DelegationTokens:
         owners: Collection[Principal] | None,
         may_see: Callable[[DelegationToken], bool],
     ) -> list[DelegationToken]:
-        """Return the tokens of some owners (None: of all) that a client may see."""
+        """Return the tokens that some own or may renew (None: all), if the client may see them."""
         return [
             token
             for token in self._tokens.values()
-            if (owners is None or token.owner in owners) and may_see(token)
+            if (owners is None or any(map(token.concerns, owners))) and may_see(token)
         ]
 
     def _find(self, mac: bytes, principal: Principal) -> DelegationToken:
