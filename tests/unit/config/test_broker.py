@@ -170,6 +170,8 @@ def test_a_listener_and_a_mechanism_have_options_of_their_own() -> None:
     outside = options.for_listener("OUTSIDE")
     assert (outside.ssl_client_auth, outside.max_connections) == ("required", 5)
     assert outside.value("sasl.jaas.config") == Password("listener.Login required;")
+    lines = [line.partition(" ")[0] for line in options.warnings() if "jaas" in line]
+    assert lines == ["sasl.jaas.config", "listener.name.outside.sasl.jaas.config"]
     scram = options.for_listener("OUTSIDE", "SCRAM-SHA-256")
     assert scram.value("sasl.jaas.config") == Password("mechanism.Login required;")
     assert options.for_listener("INSIDE") is options

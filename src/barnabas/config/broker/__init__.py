@@ -35,6 +35,8 @@ from barnabas.model.errors import ConfigError
 
 LISTENER_PREFIX = "listener.name."
 
+LOGIN_DOTS = "listener.name.x.y.sasl.jaas.config".count(".")
+
 _PER_LISTENER = (
     "connections.max.reauth.ms",
     "max.connection.creation.rate",
@@ -99,6 +101,17 @@ class BrokerOptions(
                 if rest != name and rest in self.options:
                     values[rest] = value
         return self.with_overrides(values) if values else self
+
+    def warnings(self) -> list[str]:
+        """Return what an operator should know; a login counts for one mechanism of a listener."""
+        lines = super().warnings()
+        for name in self.given:
+            if name.endswith("sasl.jaas.config") and name.count(".") < LOGIN_DOTS:
+                lines.append(
+                    f"{name} is set, but has no effect: the name must be "
+                    "listener.name.<listener>.<mechanism>.sasl.jaas.config"
+                )
+        return lines
 
     def _derive(self, attributes: dict[str, Any]) -> None:
         self._agree_on_id(attributes)
