@@ -51,6 +51,13 @@ class SaslOptions(Section):
         doc="How bearer tokens are checked: …OAuthBearerValidatorCallbackHandler for signed ones, "
         "…OAuthBearerUnsecuredValidatorCallbackHandler to accept unsigned ones, in tests.",
     )
+    sasl_kerberos_principal_to_local_rules: tuple[str, ...] = option(
+        "sasl.kerberos.principal.to.local.rules",
+        "list",
+        default=("DEFAULT",),
+        dynamic="broker",
+        doc="Rules that map principals to short names.",
+    )
     sasl_oauthbearer_jwks_endpoint_url: str | None = option(
         "sasl.oauthbearer.jwks.endpoint.url",
         "string",
@@ -126,7 +133,6 @@ class SaslOptions(Section):
         sasl.kerberos.service.name                           string          -               broker  KERBEROS  Kerberos service name of the brokers.
         sasl.kerberos.kinit.cmd                              string          /usr/bin/kinit  broker  KERBEROS  Path to the kinit command.
         sasl.kerberos.min.time.before.relogin                long            60000           broker  KERBEROS  Minimum time between logins.
-        sasl.kerberos.principal.to.local.rules               list            DEFAULT         broker  KERBEROS  Rules that map principals to short names.
         sasl.kerberos.ticket.renew.jitter                    double          0.05            broker  KERBEROS  Random jitter added to the renewal time.
         sasl.kerberos.ticket.renew.window.factor             double          0.8             broker  KERBEROS  Fraction of a ticket's lifetime after which it is renewed.
         sasl.oauthbearer.token.endpoint.url                  string          -               no      SECURITY  URL that issues bearer tokens.

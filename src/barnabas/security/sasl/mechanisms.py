@@ -10,6 +10,7 @@ from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.jaas import JaasEntry, jaas_entry
 from barnabas.model.errors import ConfigError
 from barnabas.security.sasl.exchange import NewExchange
+from barnabas.security.sasl.gssapi import Gssapi, kerberos
 from barnabas.security.sasl.jwks import SigningKeys
 from barnabas.security.sasl.jwt_validator import (
     ClaimRules,
@@ -17,6 +18,7 @@ from barnabas.security.sasl.jwt_validator import (
     UnsecuredTokens,
     check_extra,
 )
+from barnabas.security.sasl.kerberos_names import KerberosNames
 from barnabas.security.sasl.oauthbearer import OAuthBearer, Validate
 from barnabas.security.sasl.plain import Plain, plain_users
 from barnabas.security.sasl.scram import Scram, ScramSecrets
@@ -98,10 +100,11 @@ def _mechanism(
         own = options.for_listener(listener, mechanism)
         return partial(OAuthBearer, _validator(own, entry, sources))
     if mechanism == "GSSAPI":
-        raise ConfigError(
-            f"sasl.enabled.mechanisms=GSSAPI: Kerberos is not supported on listener {listener}"
+        names = KerberosNames(
+            options.for_listener(listener, mechanism).sasl_kerberos_principal_to_local_rules
         )
-    known = ", ".join(["PLAIN", *SCRAM, "OAUTHBEARER"])
+        return partial(Gssapi, kerberos(entry, listener), names)
+    known = ", ".join(["PLAIN", *SCRAM, "OAUTHBEARER", "GSSAPI"])
     raise ConfigError(f"sasl.enabled.mechanisms={mechanism}: must be among {known}")
 
 
