@@ -234,7 +234,7 @@ def _read_by_way_of_others(option: Option, read: set[str]) -> bool:
     if name in ("node.id", "broker.id.generation.enable", "reserved.broker.max.id"):
         return "broker_id" in read
     if name in ("security.protocol", "sasl.jaas.config"):
-        return "uses_sasl" in read
+        return "uses_sasl" in read or "given" in read  # a broker's has a prefix
     if option.attribute == "segment_ms":
         return "segment_ms_max" in read
     return any(

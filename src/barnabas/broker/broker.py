@@ -142,6 +142,8 @@ class Broker:
         self.marker_writer = parts.marker_writer
         self.producer_ids = parts.producer_ids
         self.quotas = parts.quotas
+        self.sasl = parts.sasl
+        self.delegation_tokens = parts.delegation_tokens
 
     # what handlers use
 
@@ -370,6 +372,8 @@ class Broker:
             self.parts.address_changes.look()
         elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
             self.quotas.configs_changed(entity_type, name, configs)
+            if entity_type == "users":
+                self.sasl.user_changed(name, configs)
         elif entity_type == "ips":
             self.parts.network.address_quota_changed(name, configs)
         if UNCLEAN_ELECTIONS in configs:

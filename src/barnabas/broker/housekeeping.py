@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.network.client_quotas import ClientQuotas
@@ -41,6 +42,7 @@ class Housekeeping:
         transactions: TransactionHost,
         network: SocketServer,
         quotas: ClientQuotas,
+        tokens: SharedTokens,
     ) -> None:
         self._options = options
         self._now_ms = now_ms
@@ -53,6 +55,7 @@ class Housekeeping:
         self._transactions = transactions
         self._network = network
         self._quotas = quotas
+        self._tokens = tokens
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -98,6 +101,11 @@ class Housekeeping:
                 self._controller.rebalance_leaders,
             )
         self._every("quotas", QUOTA_EXPIRY_INTERVAL_MS, self._quotas.expire)
+        self._every(
+            "delegation tokens",
+            options.delegation_token_expiry_check_interval_ms,
+            self._expire_tokens,
+        )
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:
@@ -156,6 +164,10 @@ class Housekeeping:
         for partition in self._partitions.values():
             if partition.log.options.flush_ms != NEVER_MS and partition.log.needs_flush(now_ms):
                 self._partitions.flusher.request(partition)
+
+    async def _expire_tokens(self) -> None:
+        if self._controller.term is not None:
+            await self._tokens.sweep()
 
     def _expire_producers(self) -> None:
         now_ms = self._now_ms()

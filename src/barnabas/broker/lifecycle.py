@@ -121,6 +121,7 @@ class Lifecycle:
             for name, values in entities.items():
                 broker.configs_changed(entity_type, name, values)
         self.use_threads(broker.options.num_io_threads)
+        await parts.sasl.start(alone=broker.alone)
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)
@@ -171,6 +172,7 @@ class Lifecycle:
         await parts.config_notices.start()
         if parts.acls is not None:
             await parts.acls.start()
+        await parts.shared_tokens.start()
         await parts.controller.start()
         parts.address_changes.look()  # listeners may have changed without a session
 
@@ -223,6 +225,8 @@ class Lifecycle:
         await parts.housekeeping.drain()
         await parts.log_failures.drain()
         parts.peers.close()
+        parts.shared_tokens.stop()
+        await parts.sasl.stop()
         await parts.logs.close(broker.now_ms(), parts.registration.epoch)
         await tree.close()
         self._shut_executor()
@@ -256,6 +260,8 @@ class Lifecycle:
         await parts.fetchers.stop()
         await parts.controller.stop()
         parts.peers.close()
+        parts.shared_tokens.stop()
+        await parts.sasl.stop()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

@@ -18,6 +18,7 @@ from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.controller_requests import BrokerToController
+from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.peers import Peers
 from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.broker.cluster.silence import Silence
@@ -35,6 +36,7 @@ from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
+from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
@@ -56,6 +58,7 @@ from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
+from barnabas.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -101,6 +104,9 @@ class Parts:
     producer_ids: ProducerIds
     # network
     quotas: ClientQuotas
+    delegation_tokens: DelegationTokens
+    shared_tokens: SharedTokens
+    sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
 
@@ -300,7 +306,22 @@ def build_parts(
     )
 
     quotas = ClientQuotas(options(), timer.now_ms, broker.metrics, broker.is_from_broker)
-    network = _network(broker, silence, timer, quotas)
+    secret = options().delegation_token_secret_key or options().delegation_token_master_key
+    delegation_tokens = DelegationTokens(secret.value if secret else None, random_bytes)
+    sasl = Sasl(
+        options,
+        broker.served,
+        executor,
+        timer.now_ms,
+        now_ms,
+        broker.metrics,
+        random.random,
+        random_bytes,
+        delegation_tokens,
+        f"{registration.cluster_id} {secret.value if secret else ''}".encode(),
+    )
+    shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
+    network = _network(broker, silence, timer, quotas, sasl)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -332,6 +353,9 @@ def build_parts(
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
         quotas=quotas,
+        delegation_tokens=delegation_tokens,
+        shared_tokens=shared_tokens,
+        sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
         housekeeping=Housekeeping(
@@ -346,12 +370,13 @@ def build_parts(
             transactions,
             network,
             quotas,
+            shared_tokens,
         ),
     )
 
 
 def _network(
-    broker: Broker, silence: Silence, timer: WheelTimer, quotas: ClientQuotas
+    broker: Broker, silence: Silence, timer: WheelTimer, quotas: ClientQuotas, sasl: Sasl
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
@@ -374,4 +399,4 @@ def _network(
         for served, other in ((broker.served_to_clients, control_plane_apis), (broker.served, {}))
     )
     windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
-    return SocketServer(data, control, timer.now_ms, windows, broker.metrics)
+    return SocketServer(data, control, timer.now_ms, windows, broker.metrics, sasl)

@@ -126,7 +126,7 @@ def parse_listeners(
 def check_served(listeners: Listeners) -> None:
     """Raise ConfigError for a listener whose security protocol is not supported."""
     for endpoint in listeners.bind:
-        if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
+        if endpoint.protocol.uses_tls:
             raise ConfigError(
                 f"listeners={endpoint}: {endpoint.protocol.name} is not supported; use PLAINTEXT"
             )

@@ -30,6 +30,8 @@ LOG_DIR_EVENTS = "/log_dir_event_notification"
 ISR_CHANGES = "/isr_change_notification"
 LEGACY_REASSIGNMENT = "/admin/reassign_partitions"
 LEGACY_PREFERRED_ELECTION = "/admin/preferred_replica_election"
+DELEGATION_TOKENS = "/delegation_token/tokens"
+DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"
 DEFAULT_ENTITY = "<default>"
 
 PERSISTENT_PATHS = (
@@ -106,6 +108,11 @@ def desanitized(segment: str) -> str:
     return segment if segment == DEFAULT_ENTITY else unquote_plus(segment)
 
 
+def _shown(path: str, data: bytes) -> str:
+    """Return the beginning of a node for an error message, unless it may be secret."""
+    return "[hidden]" if path.startswith(("/config/users", "/config/brokers")) else repr(data[:80])
+
+
 def compact(value: object) -> bytes:
     """Encode JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
@@ -115,8 +122,8 @@ def parsed(path: str, data: bytes) -> dict[str, Any]:
     """Decode a node's JSON object; raise CorruptFileError naming the node."""
     try:
         value = json.loads(data)
-    except ValueError as failure:
-        raise CorruptFileError(f"node {path} is not JSON: {data[:80]!r}") from failure
+    except ValueError:
+        raise CorruptFileError(f"node {path} is not JSON: {_shown(path, data)}") from None
     if not isinstance(value, dict):
         raise CorruptFileError(f"node {path} is a JSON {type(value).__name__}, not an object")
     return value
@@ -265,6 +272,52 @@ class BrokerRegistration:
             raise CorruptFileError(f"node {path} is not a broker: {data[:80]!r}") from failure
 
 
+@dataclass(frozen=True, slots=True)
+class DelegationTokenNode:
+    """The node of a delegation token; principals are written `User:alice`. It has no secret."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: Sequence[str]
+    issued_ms: int
+    expires_ms: int
+    ends_ms: int
+
+    def encode(self) -> bytes:
+        """Return the node's bytes (version 3)."""
+        return compact(
+            {
+                "version": 3,
+                "owner": sanitized(self.owner),
+                "tokenRequester": sanitized(self.requester),
+                "renewers": [sanitized(renewer) for renewer in self.renewers],
+                "issueTimestamp": self.issued_ms,
+                "maxTimestamp": self.ends_ms,
+                "expiryTimestamp": self.expires_ms,
+                "tokenId": self.token_id,
+            }
+        )
+
+    @classmethod
+    def decode(cls, path: str, data: bytes) -> DelegationTokenNode:
+        """Read a node of any version; before version 3 the owner has requested it."""
+        value = parsed(path, data)
+        try:
+            owner = desanitized(value["owner"])
+            return cls(
+                str(value["tokenId"]),
+                owner,
+                desanitized(value["tokenRequester"]) if "tokenRequester" in value else owner,
+                tuple(desanitized(renewer) for renewer in value["renewers"]),
+                int(value["issueTimestamp"]),
+                int(value["expiryTimestamp"]),
+                int(value["maxTimestamp"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as failure:
+            raise CorruptFileError(f"node {path} is not a token: {data[:80]!r}") from failure
+
+
 def encode_cluster_id(cluster_id: str) -> bytes:
     """Return the node of the cluster's id; its version is a string, as in Kafka."""
     return compact({"version": "1", "id": cluster_id})
@@ -356,7 +409,7 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
         return {}
     config = parsed(path, data).get("config", {})
     if not isinstance(config, dict):
-        raise CorruptFileError(f"node {path} has no config object: {data[:80]!r}")
+        raise CorruptFileError(f"node {path} has no config object: {_shown(path, data)}")
     return {str(name): str(value) for name, value in config.items()}
 
 

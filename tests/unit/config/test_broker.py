@@ -161,17 +161,19 @@ def test_a_listener_and_a_mechanism_have_options_of_their_own() -> None:
             "max.connections": "50",
             "listener.name.outside.ssl.client.auth": "required",
             "listener.name.outside.max.connections": "5",
-            "listener.name.outside.sasl.jaas.config": "of the listener",
-            "listener.name.outside.scram-sha-256.sasl.jaas.config": "of the mechanism",
+            "listener.name.outside.sasl.jaas.config": "listener.Login required;",
+            "listener.name.outside.scram-sha-256.sasl.jaas.config": "mechanism.Login required;",
         }
     )
     assert options.unknown == {}
     assert options.ssl_client_auth == "none"
     outside = options.for_listener("OUTSIDE")
     assert (outside.ssl_client_auth, outside.max_connections) == ("required", 5)
-    assert outside.value("sasl.jaas.config") == Password("of the listener")
+    assert outside.value("sasl.jaas.config") == Password("listener.Login required;")
+    lines = [line.partition(" ")[0] for line in options.warnings() if "jaas" in line]
+    assert lines == ["sasl.jaas.config", "listener.name.outside.sasl.jaas.config"]
     scram = options.for_listener("OUTSIDE", "SCRAM-SHA-256")
-    assert scram.value("sasl.jaas.config") == Password("of the mechanism")
+    assert scram.value("sasl.jaas.config") == Password("mechanism.Login required;")
     assert options.for_listener("INSIDE") is options
 
 

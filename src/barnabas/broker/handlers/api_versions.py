@@ -6,7 +6,6 @@ v3 added the client's software name, which is validated; v4 may list features th
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from barnabas.model.error_codes import ErrorCode
@@ -16,6 +15,7 @@ from barnabas.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
+from barnabas.wire.software_name import is_software_name
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 OWN_SOFTWARE = "barnabas"
 """A client of this name also gets the APIs that are not Kafka's."""
 
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
-
 
 def handle(broker: Broker, request: Request[ApiVersionsRequest]) -> ApiVersionsResponse:
     """List the served APIs."""
     body = request.body
     if request.version >= 3:
         name, version = body.client_software_name, body.client_software_version
-        if _SOFTWARE.fullmatch(name) is None or _SOFTWARE.fullmatch(version) is None:
+        if not (is_software_name(name) and is_software_name(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         request.session.software_name, request.session.software_version = name, version
     return ApiVersionsResponse(

@@ -1,4 +1,7 @@
-"""SaslHandshake on a listener without SASL: rejected."""
+"""SaslHandshake of a client that need not log in (again), or cannot: rejected.
+
+The handshakes of logins do not come here: `network/authentication.py` handles them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, request: Request[SaslHandshakeRequest]) -> SaslHandshakeResponse:
-    """Answer that this listener does not authenticate."""
+    """Answer that no login is expected."""
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
 

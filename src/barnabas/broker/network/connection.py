@@ -51,9 +51,11 @@ class Connection(asyncio.BufferedProtocol):
         self.session = Session(listener.name, "", "")
         self.last_active_ms = 0
         self.frame_bytes_max = listener.frame_bytes_max
+        self.login_due_ms: int | None = None
+        """Until when the client must have logged in; None if it has, or need not."""
         self.parked: DelayedOperation | None = None
         self._listener = listener
-        self._dispatcher = dispatcher
+        self.dispatcher = dispatcher
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -273,7 +275,7 @@ class Connection(asyncio.BufferedProtocol):
                 if frame is None:
                     break
                 self._in_handling = True
-                self._dispatcher.dispatch(self, frame)
+                self.dispatcher.dispatch(self, frame)
         finally:
             self._advancing = False
             self._flush_answers()
@@ -301,9 +303,12 @@ class Connection(asyncio.BufferedProtocol):
             return None
         (size,) = read_size(self._buffer, start)
         if not 0 < size <= self.frame_bytes_max:
+            limit = "socket.request.max.bytes"
+            if self.login_due_ms is not None:
+                limit = "sasl.server.max.receive.size"
             self.close(
                 f"frame of {size} bytes ({_hint(bytes(self._view[start : self._end][:16]))}): "
-                f"must be from 1 to socket.request.max.bytes={self.frame_bytes_max}"
+                f"must be from 1 to {limit}={self.frame_bytes_max}"
             )
             return None
         if waiting < 4 + size:

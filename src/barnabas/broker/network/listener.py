@@ -44,9 +44,14 @@ class Listener:
         now_ms: Callable[[], int],
         *,
         privileged: bool = True,
+        authenticate: Callable[[Connection], None] | None = None,
         on_admitted: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `on_admitted` after each new connection; others may have to be closed for it."""
+        """Accept connections on an endpoint.
+
+        Call `authenticate` with each new connection, which puts it before the dispatcher, and
+        `on_admitted` after each; others may have to be closed for it.
+        """
         self.asked = endpoint
         """As configured; `endpoint` has the real port once bound."""
         self.endpoint = endpoint
@@ -58,6 +63,7 @@ class Listener:
         self._options = options
         self._limits = limits
         self._dispatcher = dispatcher
+        self._authenticate = authenticate
         self._on_admitted = on_admitted
         self._server: PausableServer | None = None
         self._waiting: deque[Connection] = deque()
@@ -99,7 +105,10 @@ class Listener:
         return PausableServer(server, self._connection, backlog)
 
     def _connection(self) -> Connection:
-        return Connection(self, self._dispatcher)
+        connection = Connection(self, self._dispatcher)
+        if self._authenticate is not None:
+            self._authenticate(connection)
+        return connection
 
     async def accept(self) -> None:
         """Start to accept connections."""
@@ -200,6 +209,7 @@ class Listener:
         self._accepted += 1
         connection.session.number = self._accepted
         connection.session.privileged = self.privileged
+        connection.session.protocol = self.endpoint.protocol
         connection.last_active_ms = now_ms
         connection.set_socket_options(
             self._options.send_buffer_bytes, self._options.receive_buffer_bytes
@@ -242,8 +252,11 @@ class Listener:
         idle_ms_max = self._options.idle_ms_max
         for connection in list(self.connections):
             quiet_ms = connection.idle_ms(now_ms)
+            login_due_ms = connection.login_due_ms
             if not connection.is_open:
                 connection.abort()
+            elif login_due_ms is not None and now_ms >= login_due_ms:
+                connection.close("not authenticated in time")
             elif 0 <= idle_ms_max < quiet_ms:
                 connection.close(
                     f"idle for {quiet_ms} ms (connections.max.idle.ms={idle_ms_max})",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from barnabas.config.listeners import SecurityProtocol
 from barnabas.security.principal import ANONYMOUS, Principal
 
 
@@ -17,6 +18,10 @@ class Session:
     dialled_host: str
     """The address that the client dialled: what is advertised to it if nothing else is."""
     principal: Principal = ANONYMOUS
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """How the listener is secured."""
+    by_token: bool = False
+    """Whether the client has logged in with a delegation token."""
     number: int = 0
     """The number of this connection on its listener, in the order of acceptance."""
     privileged: bool = False

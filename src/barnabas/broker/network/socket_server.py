@@ -19,6 +19,7 @@ from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import ConnectionLimits, ListenerLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
 from barnabas.broker.network.router import Router
+from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
@@ -45,6 +46,7 @@ class SocketServer:
         clock_ms: Callable[[], int],
         windows: Windows,
         registry: Registry,
+        sasl: Sasl,
     ) -> None:
         self._limits = ConnectionLimits(windows)
         self._registry = registry
@@ -54,6 +56,7 @@ class SocketServer:
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
+        self._sasl = sasl
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
         self._accepting = False
@@ -66,6 +69,9 @@ class SocketServer:
         dispatcher: Dispatcher = data
         if control_plane is not None:
             dispatcher = control if endpoint.name == control_plane else self.turnstile
+        authenticate = None
+        if endpoint.protocol.uses_sasl:
+            authenticate = self._sasl.listener(endpoint, options).authenticate
         return Listener(
             endpoint,
             _socket_options(options),
@@ -73,6 +79,7 @@ class SocketServer:
             dispatcher,
             self._now_ms,
             privileged=control_plane in (None, endpoint.name),
+            authenticate=authenticate,
             on_admitted=self._close_excess,
         )
 
@@ -172,6 +179,7 @@ class SocketServer:
 
     def configure(self, options: BrokerOptions) -> None:
         """Apply changed options to new connections."""
+        self._sasl.configure(options)
         limits = self._limits
         limits.inter_broker = self.listeners.inter_broker
         limits.connections_max = options.max_connections

@@ -28,11 +28,14 @@ from barnabas.config.broker.tls import TlsOptions
 from barnabas.config.broker.topics import TopicsOptions
 from barnabas.config.broker.transactions import TransactionsOptions
 from barnabas.config.broker.zookeeper import ZookeeperOptions
+from barnabas.config.jaas import jaas_entry
 from barnabas.config.listeners import Listeners, parse_listeners
 from barnabas.config.option import Option
 from barnabas.model.errors import ConfigError
 
 LISTENER_PREFIX = "listener.name."
+
+LOGIN_DOTS = "listener.name.x.y.sasl.jaas.config".count(".")
 
 _PER_LISTENER = (
     "connections.max.reauth.ms",
@@ -83,7 +86,8 @@ class BrokerOptions(
         if rest in _PER_LISTENER or rest.startswith(("ssl.", "sasl.")):
             return cls.options.get(rest)
         _, _, rest = rest.partition(".")  # listener.name.<listener>.<mechanism>.<option>
-        return cls.options.get(rest) if rest.startswith("sasl.") else None
+        of_mechanism = rest.startswith("sasl.") or rest == "connections.max.reauth.ms"
+        return cls.options.get(rest) if of_mechanism else None
 
     def for_listener(self, listener: str, mechanism: str | None = None) -> BrokerOptions:
         """Return the options as one listener, and one SASL mechanism on it, see them."""
@@ -97,6 +101,17 @@ class BrokerOptions(
                 if rest != name and rest in self.options:
                     values[rest] = value
         return self.with_overrides(values) if values else self
+
+    def warnings(self) -> list[str]:
+        """Return what an operator should know; a login counts for one mechanism of a listener."""
+        lines = super().warnings()
+        for name in self.given:
+            if name.endswith("sasl.jaas.config") and name.count(".") < LOGIN_DOTS:
+                lines.append(
+                    f"{name} is set, but has no effect: the name must be "
+                    "listener.name.<listener>.<mechanism>.sasl.jaas.config"
+                )
+        return lines
 
     def _derive(self, attributes: dict[str, Any]) -> None:
         self._agree_on_id(attributes)
@@ -120,6 +135,9 @@ class BrokerOptions(
         )
         parse_connection_overrides(self.max_connections_per_ip_overrides)
         parse_super_users(self.super_users)
+        for name, value in self.given.items():
+            if name.startswith(LISTENER_PREFIX) and name.endswith(".sasl.jaas.config"):
+                jaas_entry(value, name)
         self._at_most("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")
         self._at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
         self._at_most("group.min.session.timeout.ms", "group.max.session.timeout.ms")

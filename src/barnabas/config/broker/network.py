@@ -7,7 +7,6 @@ from barnabas.config.reasons import (
     IO_THREADS,
     REQUEST_COUNT,
     SAME_EACH_TIME,
-    SECURITY,
 )
 from barnabas.model.errors import ConfigError
 
@@ -159,7 +158,6 @@ class NetworkOptions(Section):
         "int",
         default=100,
         at_least=0,
-        reserved=SECURITY,
         doc="Delay before a connection that failed to authenticate is closed.",
     )
     max_connections: int = option(

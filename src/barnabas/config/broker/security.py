@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, option, reserved
+from barnabas.config.option import Password, Section, option, reserved
 from barnabas.model.errors import ConfigError
 
 AUTHORIZERS = (
@@ -49,15 +49,48 @@ class SecurityOptions(Section):
         default=False,
         doc="Whether everyone may access a resource without ACLs.",
     )
+    connections_max_reauth_ms: int = option(
+        "connections.max.reauth.ms",
+        "long",
+        default=0,
+        doc="Time after which a client must reauthenticate; 0 for never.",
+    )
+    delegation_token_secret_key: Password | None = option(
+        "delegation.token.secret.key",
+        "password",
+        default=None,
+        doc="Secret that signs delegation tokens, the same on all brokers; unset disables them.",
+    )
+    delegation_token_master_key: Password | None = option(
+        "delegation.token.master.key",
+        "password",
+        default=None,
+        doc="Older name of delegation.token.secret.key.",
+    )
+    delegation_token_max_lifetime_ms: int = option(
+        "delegation.token.max.lifetime.ms",
+        "long",
+        default=604_800_000,
+        at_least=1,
+        doc="Maximum lifetime of a delegation token.",
+    )
+    delegation_token_expiry_time_ms: int = option(
+        "delegation.token.expiry.time.ms",
+        "long",
+        default=86_400_000,
+        at_least=1,
+        doc="How long a delegation token is valid without renewal.",
+    )
+    delegation_token_expiry_check_interval_ms: int = option(
+        "delegation.token.expiry.check.interval.ms",
+        "long",
+        default=3_600_000,
+        at_least=1,
+        doc="How often expired delegation tokens are removed.",
+    )
     _without_effect = reserved(
         """
         principal.builder.class                    class       -                     broker  SECURITY  Class that derives the principal of a connection.
-        connections.max.reauth.ms                  long        0                     no      SECURITY  Time after which a client must reauthenticate; 0 for never.
-        delegation.token.secret.key                password    -                     no      SECURITY  Secret that signs delegation tokens; unset disables them.
-        delegation.token.master.key                password    -                     no      SECURITY  Older name of delegation.token.secret.key.
-        delegation.token.max.lifetime.ms           long:1..    604800000             no      SECURITY  Maximum lifetime of a delegation token.
-        delegation.token.expiry.time.ms            long:1..    86400000              no      SECURITY  How long a delegation token is valid without renewal.
-        delegation.token.expiry.check.interval.ms  long:1..    3600000               no      SECURITY  How often expired delegation tokens are removed.
         password.encoder.secret                    password    -                     no      SECURITY  Secret that encrypts passwords in dynamic configs.
         password.encoder.old.secret                password    -                     no      SECURITY  Previous secret, for re-encrypting passwords after a change.
         password.encoder.cipher.algorithm          string      AES/CBC/PKCS5Padding  no      JAVA      Cipher that encrypts passwords.

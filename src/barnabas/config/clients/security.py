@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from barnabas.config.clients.classes import ROLES, found
-from barnabas.config.clients.jaas import jaas_options
 from barnabas.config.clients.java import JavaOptions
+from barnabas.config.jaas import jaas_entry
 from barnabas.config.option import Password, option
 from barnabas.config.reasons import FROM_PROVIDER, KERBEROS
 
@@ -212,7 +212,7 @@ class SecurityOptions(JavaOptions):
             )
             attributes["sasl_oauth_token_provider"] = named() if isinstance(named, type) else named
         if self.sasl_jaas_config is not None:
-            jaas = jaas_options(self.sasl_jaas_config.value)
+            jaas = jaas_entry(self.sasl_jaas_config.value, "sasl.jaas.config").options
             if "username" in jaas and self.sasl_plain_username is None:
                 attributes["sasl_plain_username"] = jaas["username"]
             if "password" in jaas and self.sasl_plain_password is None:

@@ -1,0 +1,168 @@
+"""SASL of a broker: the credentials of its clients, and the mechanisms of each listener."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from barnabas.broker.loop import offload
+from barnabas.broker.network.authentication import SaslListener
+from barnabas.broker.network.broker_login import broker_login
+from barnabas.broker.network.router import Served
+from barnabas.broker.network.signing_keys import FetchedKeys
+from barnabas.client.authentication import Authentication
+from barnabas.client.opening import Login
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.jaas import jaas_file
+from barnabas.config.listeners import Endpoint
+from barnabas.metrics.registry import Registry
+from barnabas.model.errors import ConfigError
+from barnabas.security.delegation_tokens import DelegationTokens
+from barnabas.security.sasl.exchange import NewExchange
+from barnabas.security.sasl.jwks import SigningKeys
+from barnabas.security.sasl.mechanisms import (
+    JaasSections,
+    SaslSources,
+    login_entry,
+    mechanisms_of,
+)
+from barnabas.security.sasl.scram import ScramSecrets
+from barnabas.security.sasl.scram_credentials import ScramCredentials
+
+logger = logging.getLogger("barnabas.authentication")
+
+
+class Sasl:
+    """What the listeners with SASL have in common."""
+
+    def __init__(
+        self,
+        options: Callable[[], BrokerOptions],
+        served: Mapping[int, Served[Any]],
+        executor: Executor | None,
+        clock_ms: Callable[[], int],
+        wall_ms: Callable[[], int],
+        metrics: Registry,
+        random: Callable[[], float],
+        random_bytes: Callable[[int], bytes],
+        tokens: DelegationTokens,
+        salt_key: bytes,
+    ) -> None:
+        """`salt_key` is the same on all brokers: salts of unknown users are made from it."""
+        self._options = options
+        self._served = served
+        self._executor = executor
+        self._clock_ms = clock_ms
+        self._wall_ms = wall_ms
+        self._metrics = metrics
+        self._random = random
+        self.credentials = ScramCredentials()
+        self._sections: JaasSections = {}
+        self._keys: dict[str, FetchedKeys] = {}
+        self._started = False
+        self._mechanisms: dict[str, dict[str, NewExchange]] = {}
+        self._sources = SaslSources(
+            scram=ScramSecrets(self.credentials.find, tokens, salt_key, random_bytes),
+            signing_keys=self._signing_keys,
+        )
+
+    async def start(self, *, alone: bool) -> None:
+        """Read the JAAS file and the keys that sign tokens; raise ConfigError if one is unusable.
+
+        Listeners can be opened from then on. A broker that is `alone` logs in to no other.
+        """
+        options = self._options()
+        path = options.java_security_auth_login_config
+        if path is not None:
+            try:
+                text = await offload(self._executor, _read_text, path)
+            except (OSError, UnicodeDecodeError) as failure:
+                raise ConfigError(
+                    f"java.security.auth.login.config={path}: cannot be read: {failure}"
+                ) from failure
+            self._sections = jaas_file(text, f"java.security.auth.login.config={path}")
+        for endpoint in options.endpoints.bind:
+            if endpoint.protocol.uses_sasl:
+                self._mechanisms[endpoint.name] = self._build(options, endpoint.name)
+        if not alone:
+            self.login_to(options.endpoints.inter_broker)  # fails now rather than at the first use
+        for keys in self._keys.values():
+            await keys.start()
+        self._started = True
+
+    def configure(self, options: BrokerOptions) -> None:
+        """Apply changed options to the next logins; those that are invalid change nothing."""
+        for name in self._mechanisms:
+            try:
+                self._mechanisms[name] = self._build(options, name)
+            except ConfigError as failure:
+                logger.error("listener %s: SASL stays as it was: %s", name, failure)
+
+    def listener(self, endpoint: Endpoint, options: BrokerOptions) -> SaslListener:
+        """Return what authenticates the connections of a listener; raise ConfigError."""
+        name = endpoint.name
+        self._mechanisms[name] = self._build(options, name)
+        return SaslListener(
+            name,
+            lambda: self._mechanisms[name],
+            self._options,
+            self._served,
+            self._executor,
+            self._clock_ms,
+            self._wall_ms,
+            self._metrics,
+        )
+
+    def user_changed(self, user: str, configs: Mapping[str, str]) -> None:
+        """Set a user's SCRAM credentials, which are among the user's configs."""
+        for mechanism in self.credentials.set_user(user, configs):
+            logger.error(
+                "user %r: credential for %s is unreadable, nobody can log in with it",
+                user,
+                mechanism,
+            )
+
+    def login_to(self, listener: str) -> Login | None:
+        """Return how this broker logs in to a listener of other brokers; None without SASL.
+
+        It is the login of the listener of the same name that this broker has itself.
+        """
+        options = self._options()
+        for endpoint in options.endpoints.bind:
+            if endpoint.name == listener and endpoint.protocol.uses_sasl:
+                mechanism = options.sasl_mechanism_inter_broker_protocol
+                entry = login_entry(options, listener, mechanism, self._sections)
+                return Authentication(
+                    mechanism, broker_login(listener, mechanism, entry, self._wall_ms), self._random
+                )
+        return None
+
+    async def stop(self) -> None:
+        """Fetch no more keys."""
+        for keys in self._keys.values():
+            await keys.stop()
+
+    def _build(self, options: BrokerOptions, listener: str) -> dict[str, NewExchange]:
+        return mechanisms_of(options, listener, self._sections, self._sources)
+
+    def _signing_keys(self, options: BrokerOptions) -> SigningKeys:
+        url = options.sasl_oauthbearer_jwks_endpoint_url
+        assert url is not None
+        found = self._keys.get(url)
+        if found is None:
+            found = self._keys[url] = FetchedKeys(
+                url,
+                options.sasl_oauthbearer_jwks_endpoint_refresh_ms,
+                options.sasl_oauthbearer_jwks_endpoint_retry_backoff_ms,
+                options.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms,
+            )
+            if self._started:
+                found.begin()
+        return found.keys
+
+
+def _read_text(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
