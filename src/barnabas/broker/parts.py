@@ -288,7 +288,7 @@ def build_parts(
         write_markers=marker_writer.write,
     )
 
-    network = _network(broker, silence, timer)
+    network = _network(broker, silence, timer, executor)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -335,7 +335,9 @@ def build_parts(
     )
 
 
-def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServer:
+def _network(
+    broker: Broker, silence: Silence, timer: WheelTimer, executor: Executor | None
+) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
     metrics = RequestMetrics(broker.metrics, broker.served)
@@ -347,4 +349,4 @@ def _network(broker: Broker, silence: Silence, timer: WheelTimer) -> SocketServe
         Router(broker, served, silence, broker.clock, metrics, options.queued_max_requests, other)
         for served, other in ((broker.served_to_clients, elsewhere), (broker.served, {}))
     )
-    return SocketServer(data, control, timer.now_ms)
+    return SocketServer(data, control, timer.now_ms, executor)

@@ -126,9 +126,10 @@ def parse_listeners(
 def check_served(listeners: Listeners) -> None:
     """Raise ConfigError for a listener whose security protocol is not supported."""
     for endpoint in listeners.bind:
-        if endpoint.protocol.uses_tls or endpoint.protocol.uses_sasl:
+        if endpoint.protocol.uses_sasl:
             raise ConfigError(
-                f"listeners={endpoint}: {endpoint.protocol.name} is not supported; use PLAINTEXT"
+                f"listeners={endpoint}: {endpoint.protocol.name} is not supported; use PLAINTEXT "
+                "or SSL"
             )
 
 

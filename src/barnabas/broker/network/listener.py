@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.connection_limits import ConnectionLimits
+from barnabas.broker.network.listener_tls import ListenerTls
+from barnabas.broker.network.tls_transport import TlsTransport
 from barnabas.config.listeners import Endpoint
 from barnabas.model.errors import ConfigError
 
@@ -39,6 +41,7 @@ class Listener:
         now_ms: Callable[[], int],
         *,
         privileged: bool = True,
+        tls: ListenerTls | None = None,
     ) -> None:
         self.asked = endpoint
         """As configured; `endpoint` has the real port once bound."""
@@ -47,6 +50,7 @@ class Listener:
         self.frame_bytes_max = options.frame_bytes_max
         self.now_ms = now_ms
         self.privileged = privileged
+        self.tls = tls
         self.connections: dict[Connection, None] = {}
         self._options = options
         self._limits = limits
@@ -77,12 +81,16 @@ class Listener:
 
     async def _listen(self, port: int) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
-            lambda: Connection(self, self._dispatcher),
+            self._connection,
             self.endpoint.host or None,
             port,
             backlog=self._options.backlog,
             start_serving=False,
         )
+
+    def _connection(self) -> Connection | TlsTransport:
+        connection = Connection(self, self._dispatcher)
+        return connection if self.tls is None else TlsTransport(connection, self.tls)
 
     async def accept(self) -> None:
         """Start to accept connections."""

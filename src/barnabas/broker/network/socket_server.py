@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any
 
 from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import UNBOUNDED, ConnectionLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
+from barnabas.broker.network.listener_tls import ListenerTls
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
@@ -32,16 +35,22 @@ class SocketServer:
     """What is bound and advertised since `bind`; changed options may be ahead of it briefly."""
 
     def __init__(
-        self, data_plane: Router[Any], control_plane: Router[Any], clock_ms: Callable[[], int]
+        self,
+        data_plane: Router[Any],
+        control_plane: Router[Any],
+        clock_ms: Callable[[], int],
+        executor: Executor | None,
     ) -> None:
         self._limits = ConnectionLimits(UNBOUNDED)
         self._limits_of: dict[str, ConnectionLimits] = {}
         self.routers = [data_plane, control_plane]
         self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
+        self._executor = executor
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
         self._accepting = False
+        self._renewing = asyncio.Lock()
 
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
@@ -60,6 +69,11 @@ class SocketServer:
             dispatcher,
             self._now_ms,
             privileged=control_plane in (None, endpoint.name),
+            tls=(
+                ListenerTls(endpoint, options, self._executor)
+                if endpoint.protocol.uses_tls
+                else None
+            ),
         )
 
     @property
@@ -149,6 +163,26 @@ class SocketServer:
             seen = options.for_listener(name)
             limits.connections_max = seen.max_connections
             limits.creation_rate_max = seen.max_connection_creation_rate
+
+    def tls_to(self, listener: str) -> ssl.SSLContext | None:
+        """Return the context for connections to a listener of other brokers; None without TLS."""
+        for each in self._listeners:
+            if each.name == listener and each.tls is not None:
+                return each.tls.client_context
+        return None
+
+    async def check_tls(self, options: BrokerOptions) -> None:
+        """Raise ConfigError if a listener could not use changed TLS options."""
+        for listener in self._listeners:
+            if listener.tls is not None:
+                await listener.tls.check(options)
+
+    async def renew_tls(self, options: BrokerOptions) -> None:
+        """Let new connections use certificates whose options or files have changed."""
+        async with self._renewing:
+            for listener in list(self._listeners):
+                if listener.tls is not None:
+                    await listener.tls.renew(options)
 
     def sweep(self) -> None:
         """Close idle connections and shrink large buffers."""
