@@ -50,9 +50,7 @@ class Issued:
 
     @property
     def chain_pem(self) -> str:
-        return "".join(
-            each.public_bytes(PEM).decode() for each in (self.certificate, *self.above)
-        )
+        return "".join(each.public_bytes(PEM).decode() for each in (self.certificate, *self.above))
 
     @property
     def key_pem(self) -> str:

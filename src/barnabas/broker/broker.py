@@ -73,6 +73,7 @@ class Broker:
             BrokerSources(options.given),
             lambda: self.broker_id,
             lambda topic: self.cluster.topic(topic) is not None,
+            lambda options: self.parts.network.check_tls(options),
         )
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
@@ -266,6 +267,7 @@ class Broker:
             self._life.use_threads(self.options.num_io_threads)
             self.parts.fetchers.resize()
             self.parts.network.configure(self.options)
+            self.parts.housekeeping.renew_tls()
             self.parts.address_changes.look()
         if UNCLEAN_ELECTIONS in configs:
             self.controller.unclean_election_allowed()

@@ -17,6 +17,7 @@ from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.controller_requests import BrokerToController
+from barnabas.broker.cluster.dialer import Dialer
 from barnabas.broker.cluster.peers import Peers
 from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.broker.cluster.silence import Silence
@@ -172,12 +173,13 @@ def build_parts(
     )
     retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
 
-    peers = Peers(broker_id, cluster, options)
+    dialer = Dialer(options, lambda listener: network.tls_to(listener))
+    peers = Peers(broker_id, cluster, options, dialer)
     silence = Silence(
         registration,
         cluster,
         partitions,
-        Peers(broker_id, cluster, options),
+        Peers(broker_id, cluster, options, dialer),
         broker.clock,
         enabled=options().barnabas_lost_session_silence_enable and not broker.alone,
         controller_epoch=lambda: control.controller_epoch,
@@ -194,6 +196,7 @@ def build_parts(
             partitions,
             replication_quotas.follower,
             address_of=peers.address_of,
+            dialer=dialer,
             topic_name=broker.topic_name,
             stop_compaction=compaction.stop_for,
             write_checkpoints=logs.write_checkpoints,
@@ -232,7 +235,16 @@ def build_parts(
         on_cluster_changed=broker.cluster_changed,
     )
     controller = ControllerHost(
-        broker_id, tree, cluster, configs, config_store, control, silence, now_ms, random_bytes
+        broker_id,
+        tree,
+        cluster,
+        configs,
+        config_store,
+        control,
+        dialer,
+        silence,
+        now_ms,
+        random_bytes,
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
     isr_proposals = IsrProposals(

@@ -15,6 +15,8 @@ from barnabas.model.errors import ConfigError
 
 TLS_1_3 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
 """The suites of TLS 1.3 that OpenSSL enables."""
+_MODIFIERS = ("!", "-", "+", "@")
+"""What begins a part of OpenSSL's notation that enables nothing by itself."""
 
 
 def openssl_name(suite: str) -> str:
@@ -40,14 +42,12 @@ def select(context: ssl.SSLContext, suites: Iterable[str], option: str) -> None:
     """Allow these suites alone, in a context whose versions are set."""
     listed = list(suites)
     modern = [suite for suite in listed if suite in TLS_1_3]
-    older = [openssl_name(suite) for suite in listed if suite not in TLS_1_3]
-    for given, name in zip((s for s in listed if s not in TLS_1_3), older, strict=True):
-        _check(given, name, option)
+    older = [suite for suite in listed if suite not in TLS_1_3]
     if older:
-        context.set_ciphers(":".join([*older, *_security_level(context)]))
-    if not modern:
-        _limit(context, option, listed, highest=ssl.TLSVersion.TLSv1_2)
-    elif set(modern) != set(TLS_1_3):
+        _check(older, option)
+        names = [openssl_name(suite) for suite in older]
+        context.set_ciphers(":".join([*names, *_security_level(context)]))
+    if modern and set(modern) != set(TLS_1_3):
         choose = getattr(context, "set_ciphersuites", None)
         if choose is None:
             raise ConfigError(
@@ -56,7 +56,9 @@ def select(context: ssl.SSLContext, suites: Iterable[str], option: str) -> None:
             )
         choose(":".join(modern))
     if not older:
-        _limit(context, option, listed, lowest=ssl.TLSVersion.TLSv1_3)
+        _only_modern(context, option, listed)
+    elif not modern and all(map(_is_suite, older)):
+        _only_older(context, option, listed)
 
 
 def _security_level(context: ssl.SSLContext) -> list[str]:
@@ -71,28 +73,34 @@ def allow_old_versions(context: ssl.SSLContext) -> None:
         context.set_ciphers("DEFAULT:@SECLEVEL=0")
 
 
-def _check(given: str, name: str, option: str) -> None:
+def _check(suites: list[str], option: str) -> None:
+    """Raise ConfigError for a suite that OpenSSL does not know, which it would ignore."""
+    for suite in suites:
+        if suite[:1] not in _MODIFIERS and not _enabled_by(openssl_name(suite)):
+            raise ConfigError(f"{option}={suite}: OpenSSL does not support it")
+
+
+def _is_suite(name: str) -> bool:
+    """Return whether this is one suite, not a group of them in OpenSSL's notation (`HIGH`)."""
+    return _enabled_by(openssl_name(name)) == [openssl_name(name)]
+
+
+def _enabled_by(expression: str) -> list[str]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        # An expression of OpenSSL's may well be meant: the option may have its notation.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).set_ciphers(name)
+        context.set_ciphers(f"{expression}:@SECLEVEL=0")
     except ssl.SSLError:
-        raise ConfigError(f"{option}={given}: OpenSSL does not support it") from None
+        return []
+    return [each["name"] for each in context.get_ciphers() if each["name"] not in TLS_1_3]
 
 
-def _limit(
-    context: ssl.SSLContext,
-    option: str,
-    listed: list[str],
-    *,
-    lowest: ssl.TLSVersion = ssl.TLSVersion.MINIMUM_SUPPORTED,
-    highest: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED,
-) -> None:
-    """Leave only the versions that the suites are for."""
-    if highest == ssl.TLSVersion.TLSv1_2 and context.minimum_version == ssl.TLSVersion.TLSv1_3:
-        raise ConfigError(f"{option}={','.join(listed)}: none is for TLS 1.3, the only version")
-    if lowest == ssl.TLSVersion.TLSv1_3 and context.maximum_version == ssl.TLSVersion.TLSv1_2:
+def _only_modern(context: ssl.SSLContext, option: str, listed: list[str]) -> None:
+    if context.maximum_version < ssl.TLSVersion.TLSv1_3:
         raise ConfigError(f"{option}={','.join(listed)}: all are for TLS 1.3, which is disabled")
-    if highest == ssl.TLSVersion.TLSv1_2:
-        context.maximum_version = ssl.TLSVersion.TLSv1_2
-    if lowest == ssl.TLSVersion.TLSv1_3:
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+
+
+def _only_older(context: ssl.SSLContext, option: str, listed: list[str]) -> None:
+    if context.minimum_version > ssl.TLSVersion.TLSv1_2:
+        raise ConfigError(f"{option}={','.join(listed)}: none is for TLS 1.3, the only version")
+    context.maximum_version = min(context.maximum_version, ssl.TLSVersion.TLSv1_2)

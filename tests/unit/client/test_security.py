@@ -146,7 +146,7 @@ def test_versions_of_tls_are_those_of_the_option(authority: Authority) -> None:
     [
         ({"ssl_cafile": "/does/not/exist"}, "ssl.cafile=/does/not/exist: No such file"),
         ({"ssl_certfile": "/does/not/exist"}, "ssl.certfile=/does/not/exist: No such file"),
-        ({"ssl_ciphers": "NONSENSE"}, "ssl.ciphers=NONSENSE: OpenSSL supports none"),
+        ({"ssl_ciphers": "NONSENSE"}, "ssl.ciphers=NONSENSE: OpenSSL does not support it"),
         ({"ssl_keyfile": "/only/a/key"}, "set together"),
         ({"ssl.truststore.certificates": "nothing"}, "ssl.truststore.certificates: not PEM"),
     ],

@@ -6,6 +6,7 @@ began with. What cannot be used is logged once and changes nothing.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 from concurrent.futures import Executor
@@ -32,32 +33,32 @@ HANDSHAKE_S_MAX = 10.0
 """How long a client may take for its handshake."""
 
 
-def tls_settings(options: BrokerOptions, endpoint: Endpoint) -> TlsSettings:
-    """Return the settings of a listener from the options that are in effect for it."""
-    seen = options.for_listener(endpoint.name)
-    for name in ("ssl.keystore.type", "ssl.truststore.type"):
-        check_store_type(name, seen.value(name))
-    client_auth = seen.ssl_client_auth
+def tls_settings(broker: BrokerOptions, endpoint: Endpoint) -> TlsSettings:
+    """Return the settings of a listener from the options of its broker."""
+    options = broker.for_listener(endpoint.name)
+    check_store_type("ssl.keystore.type", options.ssl_keystore_type)
+    check_store_type("ssl.truststore.type", options.ssl_truststore_type)
+    client_auth = options.ssl_client_auth
     if endpoint.protocol.uses_sasl:
-        # There, certificates do not name the client, so they must be asked for in so many words.
-        client_auth = options.given.get(f"{listener_prefix(endpoint.name)}ssl.client.auth", "none")
+        # There, certificates do not name the client, so only the listener's own option counts.
+        client_auth = broker.given.get(f"{listener_prefix(endpoint.name)}ssl.client.auth", "none")
     return TlsSettings(
         KeyStore(
-            seen.ssl_keystore_location,
-            seen.ssl_keystore_password,
-            seen.ssl_key_password,
-            seen.ssl_keystore_certificate_chain,
-            seen.ssl_keystore_key,
+            options.ssl_keystore_location,
+            options.ssl_keystore_password,
+            options.ssl_key_password,
+            options.ssl_keystore_certificate_chain,
+            options.ssl_keystore_key,
         ),
         TrustStore(
-            seen.ssl_truststore_location,
-            seen.ssl_truststore_password,
-            seen.ssl_truststore_certificates,
+            options.ssl_truststore_location,
+            options.ssl_truststore_password,
+            options.ssl_truststore_certificates,
         ),
-        protocols=seen.ssl_enabled_protocols,
-        cipher_suites=seen.ssl_cipher_suites,
+        protocols=options.ssl_enabled_protocols,
+        cipher_suites=options.ssl_cipher_suites,
         client_auth=client_auth,
-        check_hostname=seen.ssl_endpoint_identification_algorithm == "https",
+        check_hostname=options.ssl_endpoint_identification_algorithm == "https",
     )
 
 
@@ -82,6 +83,7 @@ class ListenerTls:
         rules = options.for_listener(endpoint.name).ssl_principal_mapping_rules
         self._rules = PrincipalRules(rules)
         self._identity = self._load(self._settings(options), options)
+        self._renewing = asyncio.Lock()
         self._tried = (self._identity.settings, self._identity.fingerprint)
 
     @property
@@ -116,11 +118,16 @@ class ListenerTls:
     async def check(self, options: BrokerOptions) -> None:
         """Raise ConfigError if changed options could not be used."""
         settings = self._settings(options)
-        if settings != self._identity.settings:
+        fingerprint = await offload(self._executor, settings.fingerprint)
+        if (settings, fingerprint) != (self._identity.settings, self._identity.fingerprint):
             await offload(self._executor, self._successor, settings, options)
 
     async def renew(self, options: BrokerOptions) -> None:
         """Use options and files that have changed since the last call, if they are usable."""
+        async with self._renewing:
+            await self._renew(options)
+
+    async def _renew(self, options: BrokerOptions) -> None:
         try:
             settings = self._settings(options)
             fingerprint = await offload(self._executor, settings.fingerprint)
@@ -152,12 +159,12 @@ class ListenerTls:
             raise ConfigError(f"listeners={self._endpoint}: {failure}") from failure
 
     def _successor(self, settings: TlsSettings, options: BrokerOptions) -> TlsIdentity:
-        seen = options.for_listener(self._endpoint.name)
+        own_options = options.for_listener(self._endpoint.name)
         identity = self._load(settings, options)
         check_successor(
             self._identity,
             identity,
-            allow_dn_changes=seen.ssl_allow_dn_changes,
-            allow_san_changes=seen.ssl_allow_san_changes,
+            allow_dn_changes=own_options.ssl_allow_dn_changes,
+            allow_san_changes=own_options.ssl_allow_san_changes,
         )
         return identity

@@ -50,7 +50,6 @@ class SocketServer:
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
         self._accepting = False
-        self._renewing = asyncio.Lock()
 
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
@@ -164,6 +163,11 @@ class SocketServer:
             limits.connections_max = seen.max_connections
             limits.creation_rate_max = seen.max_connection_creation_rate
 
+    @property
+    def uses_tls(self) -> bool:
+        """Return whether a listener is encrypted."""
+        return any(listener.tls is not None for listener in self._listeners)
+
     def tls_to(self, listener: str) -> ssl.SSLContext | None:
         """Return the context for connections to a listener of other brokers; None without TLS."""
         for each in self._listeners:
@@ -179,10 +183,9 @@ class SocketServer:
 
     async def renew_tls(self, options: BrokerOptions) -> None:
         """Let new connections use certificates whose options or files have changed."""
-        async with self._renewing:
-            for listener in list(self._listeners):
-                if listener.tls is not None:
-                    await listener.tls.renew(options)
+        for listener in list(self._listeners):
+            if listener.tls is not None:
+                await listener.tls.renew(options)
 
     def sweep(self) -> None:
         """Close idle connections and shrink large buffers."""
