@@ -32,7 +32,7 @@ def openssl_name(suite: str) -> str:
         cipher = cipher.replace("3DES_EDE_CBC", "DES-CBC3")
     for name in ("AES", "CAMELLIA", "ARIA"):
         cipher = cipher.replace(f"{name}_", name)
-    cipher = cipher.replace("_CBC", "").replace("_", "-")
+    cipher = cipher.replace("_CBC", "").replace("CCM_8", "CCM8").replace("_", "-")
     if cipher.startswith("CHACHA20-POLY1305"):
         cipher = "CHACHA20-POLY1305"
     return cipher if exchange == "RSA" else f"{exchange}-{cipher}"

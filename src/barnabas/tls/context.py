@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -74,10 +75,13 @@ def _set_versions(context: ssl.SSLContext, protocols: tuple[str, ...]) -> None:
             f"ssl.enabled.protocols={','.join(protocols)}: must be some of {', '.join(VERSIONS)}"
         )
     chosen = [VERSIONS[name] for name in protocols]
-    context.minimum_version, context.maximum_version = min(chosen), max(chosen)
-    for name, flag in _DISABLED.items():  # a gap between the lowest and the highest
-        if min(chosen) < VERSIONS[name] < max(chosen) and name not in protocols:
-            context.options |= flag
+    with warnings.catch_warnings():
+        # Old versions are deprecated in Python; they are listed on purpose.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version, context.maximum_version = min(chosen), max(chosen)
+        for name, flag in _DISABLED.items():  # a gap between the lowest and the highest
+            if min(chosen) < VERSIONS[name] < max(chosen) and name not in protocols:
+                context.options |= flag
 
 
 def _load_trust(context: ssl.SSLContext, settings: TlsSettings, purpose: ssl.Purpose) -> None:
