@@ -75,7 +75,7 @@ TLS_RSA_WITH_3DES_EDE_CBC_SHA DES-CBC3-SHA
 TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA ECDHE-RSA-DES-CBC3-SHA
 SSL_RSA_WITH_3DES_EDE_CBC_SHA DES-CBC3-SHA
 """
-"""What `openssl ciphers -stdname` prints, PSK, SRP, ARIA and anonymous ones left out; and Triple DES."""
+"""What `openssl ciphers -stdname` prints, without PSK, SRP, ARIA and anonymous ones; Triple DES."""
 
 MIXED = ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES128-GCM-SHA256")
 

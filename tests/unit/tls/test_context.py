@@ -121,7 +121,9 @@ def test_without_the_check_of_the_host_the_chain_is_checked_still() -> None:
         shake_hands(client_of(check_hostname=False), server_of(UNTRUSTED), "elsewhere")
 
 
-@pytest.mark.parametrize("trusted", [ROOT.pem, MIDDLE.pem, BY_MIDDLE.chain_pem])
+@pytest.mark.parametrize(
+    "trusted", [ROOT.pem, MIDDLE.pem, BY_MIDDLE.chain_pem], ids=["root", "middle", "leaf"]
+)
 def test_any_certificate_in_the_store_is_trusted_as_in_java(trusted: str) -> None:
     server = server_of(BROKER, trusted, client_auth="required")
     _, far = shake_hands(client_of(BY_MIDDLE), server)
@@ -163,7 +165,7 @@ def test_versions_are_those_that_both_enable(
 ) -> None:
     server, client = server_of(protocols=offered), client_of(protocols=asked)
     if used is None:
-        with pytest.raises(TlsError, match="no TLS version in common|gave up"):
+        with pytest.raises(TlsError, match=r"in common|gave up"):
             shake_hands(client, server)
     else:
         near, _ = shake_hands(client, server)

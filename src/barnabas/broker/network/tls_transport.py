@@ -169,12 +169,14 @@ class TlsTransport(asyncio.BufferedProtocol):
         )
 
     def _fail(self, reason: str) -> None:
-        """Send the alert that OpenSSL has prepared, and close."""
-        alert = self._channel.pending_output()
+        """Send the alert that OpenSSL has prepared, or the end of TLS, and close."""
+        last = self._channel.pending_output()
+        if self._channel.established:
+            last += self._channel.close()
         self._closing = True
         self._stop_timer()
         self._connection.close(reason)
-        self._end(alert)
+        self._end(last)
 
     # data
 
