@@ -22,11 +22,11 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 HOSTS = ("127.0.0.1", "::1", "localhost")
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 DER, PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 
 
@@ -40,7 +40,7 @@ class Issued:
     """A certificate, its key, and the certificates above it, without the root's."""
 
     certificate: x509.Certificate
-    key: CertificateIssuerPrivateKeyTypes
+    key: Key
     above: tuple[x509.Certificate, ...] = ()
 
     @property
@@ -113,7 +113,9 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .sign(issuer.key, hashes.SHA256())
         )
-        self._above = () if above is None else (self.certificate, *above._above)
+        self._above: tuple[x509.Certificate, ...] = (
+            () if above is None else (self.certificate, *above._above)
+        )
 
     @property
     def der(self) -> bytes:
@@ -158,7 +160,7 @@ class Authority:
 
         `days` is the first and the last day of its validity, from today.
         """
-        own: CertificateIssuerPrivateKeyTypes = (
+        own: Key = (
             rsa.generate_private_key(65537, 2048)
             if key == "rsa"
             else ec.generate_private_key(ec.SECP256R1())
@@ -228,7 +230,7 @@ def sign_jks(entries: Sequence[bytes], password: str) -> bytes:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: CertificateIssuerPrivateKeyTypes,
+    key: Key,
     days: tuple[int, int],
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)

@@ -192,7 +192,7 @@ class TlsTransport(asyncio.BufferedProtocol):
                 return
 
     def _deliver(self) -> None:
-        """Hand decrypted bytes to the connection until there are no more, or it pauses."""
+        """Hand decrypted bytes to the connection until none are left, or it pauses."""
         channel, connection = self._channel, self._connection
         try:
             while not (self._paused or self._closing):

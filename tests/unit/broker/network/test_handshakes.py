@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from barnabas.broker.network.handshakes import Handshakes
 
@@ -14,7 +15,7 @@ def test_a_few_steps_are_made_per_turn_in_their_order() -> None:
     async def crowd() -> None:
         handshakes = Handshakes(steps_max=3)
         for number in range(8):
-            handshakes.take(lambda number=number: made.append(number))
+            handshakes.take(partial(made.append, number))
         per_turn.append(len(made))
         while handshakes.waiting:
             await asyncio.sleep(0)
