@@ -58,6 +58,8 @@ def tls_settings(broker: BrokerOptions, endpoint: Endpoint) -> TlsSettings:
         protocols=options.ssl_enabled_protocols,
         cipher_suites=options.ssl_cipher_suites,
         client_auth=client_auth,
+        crl_location=options.barnabas_ssl_crl_location,
+        crl_option="barnabas.ssl.crl.location",
         check_hostname=options.ssl_endpoint_identification_algorithm == "https",
     )
 

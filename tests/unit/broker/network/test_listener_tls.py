@@ -217,6 +217,25 @@ def test_renewed_trust_lets_others_in(tmp_path: Path) -> None:
             metadata(wire)
 
 
+def test_a_revoked_client_is_rejected_once_the_list_is_renewed(tmp_path: Path) -> None:
+    revocations = tmp_path / "revoked.pem"
+    revocations.write_text(ROOT.revoke())
+    options = {"ssl.client.auth": "required", "barnabas.ssl.crl.location": revocations}
+    with EncryptedServing(tmp_path, options) as serving:
+        with serving.connect_encrypted(CLIENT) as wire:
+            metadata(wire)
+        before = context_of(serving)
+        revocations.write_text(ROOT.revoke(CLIENT))
+        look(serving)
+        wait_until_renewed(serving, before)
+        with (
+            serving.connect_encrypted(CLIENT) as wire,
+            pytest.raises(ssl.SSLError, match="REVOKED"),
+        ):
+            metadata(wire)
+        serving.expect_line("certificate revoked")
+
+
 def alter(wire: Wire, *changes: tuple[str, str], dry_run: bool = False) -> Any:
     return change(
         wire,
