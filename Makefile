@@ -88,7 +88,7 @@ docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write
 
 lock: $(STAMP)  ## resolve the dependencies anew
-	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --group dev --universal -o requirements.lock
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group dev --universal -o requirements.lock
 
 clean:  ## remove what was built
 	rm -rf build dist src/*.egg-info $(VENV)

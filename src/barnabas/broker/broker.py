@@ -96,6 +96,7 @@ class Broker:
             BrokerSources(options.given),
             lambda: self.broker_id,
             lambda topic: self.cluster.topic(topic) is not None,
+            lambda options: self.parts.network.check_tls(options),
         )
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
@@ -369,6 +370,7 @@ class Broker:
             self._life.use_threads(self.options.num_io_threads)
             self.parts.fetchers.resize()
             self.parts.network.configure(self.options)
+            self.parts.housekeeping.renew_tls()
             self.parts.address_changes.look()
         elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
             self.quotas.configs_changed(entity_type, name, configs)

@@ -23,6 +23,8 @@ from barnabas.config.broker import BrokerOptions
 SWEEP_MS_MAX = 10_000
 PRODUCER_EXPIRY_INTERVAL_MS = 600_000
 QUOTA_EXPIRY_INTERVAL_MS = 600_000
+TLS_RENEWAL_MS = 10_000
+"""How often files with certificates are looked at."""
 NEVER_MS = 2**63 - 1
 
 
@@ -106,6 +108,7 @@ class Housekeeping:
             options.delegation_token_expiry_check_interval_ms,
             self._expire_tokens,
         )
+        self._every("certificates", TLS_RENEWAL_MS, self._renew_tls)
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:
@@ -139,15 +142,28 @@ class Housekeeping:
                 return  # the disk is slow: the previous run has not ended
             result = work()
             if result is not None:
-                task = loop.create_task(result)
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                task = self._run(result)
 
         def again() -> None:
             if not self._stopped:
                 self._handles[name] = loop.call_later(interval_ms / 1000, turn)
 
         again()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def renew_tls(self) -> None:
+        """Let listeners use changed certificates now, not only when their files are looked at."""
+        renewal = self._renew_tls()
+        if renewal is not None and not self._stopped:
+            self._run(renewal)
+
+    def _renew_tls(self) -> Coroutine[Any, Any, None] | None:
+        return self._network.renew_tls(self._options()) if self._network.uses_tls else None
 
     async def _checkpoints(self) -> None:
         await self._logs.write_checkpoints()

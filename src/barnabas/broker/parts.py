@@ -19,6 +19,7 @@ from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
+from barnabas.broker.cluster.dialer import Dialer
 from barnabas.broker.cluster.peers import Peers
 from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.broker.cluster.silence import Silence
@@ -186,12 +187,13 @@ def build_parts(
     )
     retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
 
-    peers = Peers(broker_id, cluster, options)
+    dialer = Dialer(options, lambda listener: network.tls_to(listener))
+    peers = Peers(broker_id, cluster, options, dialer)
     silence = Silence(
         registration,
         cluster,
         partitions,
-        Peers(broker_id, cluster, options),
+        Peers(broker_id, cluster, options, dialer),
         broker.clock,
         enabled=options().barnabas_lost_session_silence_enable and not broker.alone,
         controller_epoch=lambda: control.controller_epoch,
@@ -208,6 +210,7 @@ def build_parts(
             partitions,
             replication_quotas.follower,
             address_of=peers.address_of,
+            dialer=dialer,
             topic_name=broker.topic_name,
             stop_compaction=compaction.stop_for,
             write_checkpoints=logs.write_checkpoints,
@@ -249,7 +252,16 @@ def build_parts(
         on_cluster_changed=broker.cluster_changed,
     )
     controller = ControllerHost(
-        broker_id, tree, cluster, configs, config_store, control, silence, now_ms, random_bytes
+        broker_id,
+        tree,
+        cluster,
+        configs,
+        config_store,
+        control,
+        dialer,
+        silence,
+        now_ms,
+        random_bytes,
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
     isr_proposals = IsrProposals(
@@ -321,7 +333,7 @@ def build_parts(
         f"{registration.cluster_id} {secret.value if secret else ''}".encode(),
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
-    network = _network(broker, silence, timer, quotas, sasl)
+    network = _network(broker, silence, timer, executor, quotas, sasl)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -376,7 +388,12 @@ def build_parts(
 
 
 def _network(
-    broker: Broker, silence: Silence, timer: WheelTimer, quotas: ClientQuotas, sasl: Sasl
+    broker: Broker,
+    silence: Silence,
+    timer: WheelTimer,
+    executor: Executor | None,
+    quotas: ClientQuotas,
+    sasl: Sasl,
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
@@ -399,4 +416,4 @@ def _network(
         for served, other in ((broker.served_to_clients, control_plane_apis), (broker.served, {}))
     )
     windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
-    return SocketServer(data, control, timer.now_ms, windows, broker.metrics, sasl)
+    return SocketServer(data, control, timer.now_ms, executor, windows, broker.metrics, sasl)

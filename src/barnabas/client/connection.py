@@ -23,10 +23,15 @@ from typing import Any
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection_stats import ConnectionStats
-from barnabas.client.errors import ConnectionLostError, RequestTimeoutError, UnsupportedApiError
+from barnabas.client.errors import (
+    AuthenticationFailedError,
+    ConnectionLostError,
+    RequestTimeoutError,
+    UnsupportedApiError,
+)
 from barnabas.client.framing import FrameReader
 from barnabas.client.negotiation import PeerVersions, VersionRange
-from barnabas.client.opening import Login, open_connection, reason
+from barnabas.client.opening import Login, is_alert, open_connection, reason
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RemoteProtocolError
 from barnabas.wire.apis import API_VERSIONS_KEY, Api, api_of
@@ -364,6 +369,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, failure: Exception | None) -> None:
         self._lost.set()
+        if failure is not None and is_alert(failure) and not self.versions.ranges:
+            # With TLS 1.3 the broker judges our certificate after our side of the handshake.
+            refused = AuthenticationFailedError(
+                f"no TLS connection to {self.address}: {reason(failure)}"
+            )
+            refused.__cause__ = failure
+            self._end("closed because the broker rejected it", refused)
+            return
         self._end("closed by the broker" if failure is None else f"lost ({reason(failure)})")
 
     def _receive(self, frame: memoryview) -> None:

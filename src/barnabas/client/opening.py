@@ -163,6 +163,11 @@ def _ranges(address: Address, response: ApiVersionsResponse) -> PeerVersions:
     )
 
 
+def is_alert(failure: BaseException) -> bool:
+    """Return whether the peer has ended TLS with an alert: it rejects us, or what we sent."""
+    return isinstance(failure, ssl.SSLError) and "_ALERT_" in str(failure.reason)
+
+
 def reason(failure: BaseException) -> str:
     """Return a failure of the operating system in familiar words."""
     if isinstance(failure, ConnectionRefusedError):
@@ -172,7 +177,9 @@ def reason(failure: BaseException) -> str:
     if isinstance(failure, socket.gaierror):
         return str(failure.strerror).lower()
     if isinstance(failure, ssl.SSLError):
-        return str(failure.reason or failure).lower().replace("_", " ")
+        words = str(failure.reason or failure).lower().replace("_", " ")
+        _, alert, sent = words.partition(" alert ")
+        return f"it responded with the alert {sent!r}" if alert else words
     if isinstance(failure, OSError) and failure.errno:
         return os.strerror(failure.errno).lower()
     return str(failure) or type(failure).__name__

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import re
 import socket
 import ssl
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,10 +16,10 @@ from barnabas.client.sasl.plain import Plain
 from barnabas.client.sasl.scram import Scram
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.security import SecurityOptions
-from barnabas.config.option import Password
 from barnabas.model.errors import ConfigError
-
-_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+from barnabas.tls.context import client_context
+from barnabas.tls.settings import TlsSettings, check_store_type
+from barnabas.tls.stores import KeyStore, TrustStore
 
 
 def tls_of(options: SecurityOptions) -> ssl.SSLContext | None:
@@ -32,87 +31,41 @@ def tls_of(options: SecurityOptions) -> ssl.SSLContext | None:
         if not isinstance(given, ssl.SSLContext):
             raise ConfigError(f"ssl.context={given!r}: must be an ssl.SSLContext")
         return given
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = (
-        options.ssl_check_hostname and options.ssl_endpoint_identification_algorithm == "https"
+    settings = _settings(options)
+    return client_context(
+        settings, settings.key_store.read() if settings.key_store.is_set else None
     )
-    versions = [_VERSIONS[name] for name in options.ssl_enabled_protocols]
-    context.minimum_version, context.maximum_version = min(versions), max(versions)
-    _load_trust(context, options)
-    _load_own(context, options)
-    if options.ssl_ciphers:
-        try:
-            context.set_ciphers(options.ssl_ciphers.replace(",", ":"))
-        except ssl.SSLError:
-            raise ConfigError(
-                f"ssl.ciphers={options.ssl_ciphers}: OpenSSL supports none of them"
-            ) from None
-    return context
 
 
-def _load_trust(context: ssl.SSLContext, options: SecurityOptions) -> None:
-    """Load the trusted certificates: those that are given, else the system's."""
-    texts = options.ssl_truststore_certificates
-    if texts is not None:
-        try:
-            context.load_verify_locations(cadata=texts.value)
-        except (ssl.SSLError, ValueError) as failure:
-            raise ConfigError(f"ssl.truststore.certificates: not PEM ({failure})") from failure
-    if options.ssl_cafile is not None:
-        _load_file("ssl.cafile", options.ssl_cafile, context.load_verify_locations)
-    elif texts is None:
-        context.load_default_certs()
-    if options.ssl_crlfile is not None:
-        _load_file("ssl.crlfile", options.ssl_crlfile, context.load_verify_locations)
-        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
-
-
-def _load_own(context: ssl.SSLContext, options: SecurityOptions) -> None:
-    """Load the client's own certificate and key, if there are any."""
-    secret = options.ssl_password.value if options.ssl_password is not None else None
-
-    def load(path: str, key: str | None = None) -> None:
-        # An empty password, so that OpenSSL does not prompt on the terminal.
-        context.load_cert_chain(path, key, secret if secret is not None else "")
-
-    chain, key = options.ssl_keystore_certificate_chain, options.ssl_keystore_key
-    if options.ssl_certfile is not None:
-        keyfile = options.ssl_keyfile
-        _load_file("ssl.certfile", options.ssl_certfile, lambda path: load(path, keyfile))
-    elif options.ssl_keystore_location is not None:
-        _load_file("ssl.keystore.location", options.ssl_keystore_location, load)
-    elif chain is not None and key is not None:
-        _load_texts(chain, key, load)
-    elif chain is not None or key is not None or options.ssl_keyfile is not None:
-        raise ConfigError(
-            "set the client's certificate and its key together: ssl.certfile and ssl.keyfile, or "
-            "ssl.keystore.certificate.chain and ssl.keystore.key"
-        )
-
-
-def _load_texts(chain: Password, key: Password, load: Callable[[str], object]) -> None:
-    """Load a certificate and its key through a file, as OpenSSL reads them from files only."""
-    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # only its owner may read it
-        os.chmod(file.name, 0o600)
-        file.write(f"{key.value.strip()}\n{chain.value.strip()}\n")
-        file.flush()
-        try:
-            load(file.name)
-        except (OSError, ValueError) as failure:
-            raise ConfigError(
-                f"ssl.keystore.key and ssl.keystore.certificate.chain: {failure}"
-            ) from None
-
-
-def _load_file(name: str, path: str, load: Callable[[str], object]) -> None:
-    try:
-        load(path)
-    except (OSError, ValueError) as failure:  # an SSLError is an OSError
-        if isinstance(failure, ssl.SSLError):
-            why = f"not readable as PEM, or not matching ({failure.reason or failure})"
-        else:
-            why = getattr(failure, "strerror", None) or str(failure)
-        raise ConfigError(f"{name}={path}: {why}") from failure
+def _settings(options: SecurityOptions) -> TlsSettings:
+    check_store_type("ssl.keystore.type", options.ssl_keystore_type)
+    check_store_type("ssl.truststore.type", options.ssl_truststore_type)
+    separate = options.ssl_certfile is not None
+    return TlsSettings(
+        KeyStore(
+            options.ssl_certfile if separate else options.ssl_keystore_location,
+            options.ssl_keystore_password,
+            options.ssl_password,
+            options.ssl_keystore_certificate_chain,
+            options.ssl_keystore_key,
+            options.ssl_keyfile,
+            option="ssl.certfile" if separate else "ssl.keystore.location",
+        ),
+        TrustStore(
+            options.ssl_cafile,
+            options.ssl_truststore_password,
+            options.ssl_truststore_certificates,
+            option="ssl.cafile",
+        ),
+        protocols=options.ssl_enabled_protocols,
+        cipher_suites=tuple(filter(None, re.split("[,:]", options.ssl_ciphers or ""))),
+        ciphers_option="ssl.ciphers",
+        check_hostname=(
+            options.ssl_check_hostname and options.ssl_endpoint_identification_algorithm == "https"
+        ),
+        crl_location=options.ssl_crlfile,
+        crl_option="ssl.crlfile",
+    )
 
 
 def login_of(options: SecurityOptions, random: Callable[[], float]) -> Login | None:

@@ -123,18 +123,8 @@ def parse_listeners(
     return Listeners(bind, published, inter_broker, control_plane, advertised is None)
 
 
-def check_served(listeners: Listeners) -> None:
-    """Raise ConfigError for a listener whose security protocol is not supported."""
-    for endpoint in listeners.bind:
-        if endpoint.protocol.uses_tls:
-            raise ConfigError(
-                f"listeners={endpoint}: {endpoint.protocol.name} is not supported; use PLAINTEXT"
-            )
-
-
 def check_change(before: Listeners, after: Listeners) -> None:
     """Raise ConfigError unless a running broker can change to other listeners."""
-    check_served(after)
     protocols = {endpoint.name: endpoint.protocol for endpoint in before.bind}
     for endpoint in after.bind:
         present = protocols.get(endpoint.name, endpoint.protocol)

@@ -1,14 +1,18 @@
 // A child that does one act with kafkajs and prints what came of it as JSON.
 //
 // Run with NODE_PATH naming the packages, as `node client.js BOOTSTRAP ACT`, with the act's arguments as
-// JSON on stdin. A broker's refusal is an answer too: {error: its type}.
+// JSON on stdin. A broker's refusal is an answer too: {error: its type}. KAFKAJS_TLS names the files of a
+// connection with TLS, as JSON: {ca, cert, key}.
 const { readFileSync } = require('fs')
 const { Kafka, CompressionCodecs, CompressionTypes, ConfigResourceTypes, logLevel } = require('kafkajs')
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 
 const [bootstrap, act] = process.argv.slice(2)
+const files = JSON.parse(process.env.KAFKAJS_TLS || 'null')
+const ssl = files && Object.fromEntries(Object.entries(files).map(([name, path]) => [name, readFileSync(path)]))
 const kafka = new Kafka({
   brokers: [bootstrap],
+  ...(ssl && { ssl }),
   logLevel: logLevel.NOTHING,
   retry: { retries: 3 },
   connectionTimeout: 30000, // of a machine that may be busy; it is 1000 by default

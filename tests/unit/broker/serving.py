@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from barnabas.broker.broker import Broker
 from barnabas.config.broker import BrokerOptions
@@ -144,7 +144,7 @@ class Serving:
         self.address = ("", 0)
         self._wires: list[Wire] = []
 
-    def start(self) -> Serving:
+    def start(self) -> Self:
         """Start a broker on the data as it is."""
         for name in ("barnabas", "asyncio"):
             logging.getLogger(name).addHandler(self.lines)
@@ -174,7 +174,7 @@ class Serving:
         self.broker.lines = self.lines
         return self.broker
 
-    def __enter__(self) -> Serving:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(

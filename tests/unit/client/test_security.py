@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 import trustme
+from tests import certificates
 from tests.network.scripted_broker import ScriptedBroker
+from tests.unit.broker.encrypted import EncryptedServing
 
+from barnabas.client.addresses import Address
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection import Connection
 from barnabas.client.errors import AuthenticationFailedError, NetworkError
 from barnabas.client.security import socket_options_of, tls_of
 from barnabas.config.clients.common import CommonOptions
@@ -108,6 +112,55 @@ def test_a_client_shows_its_own_certificate(authority: Authority) -> None:
         assert reach(authority.broker, ssl_cafile=authority.cafile, **own) == "inside"
 
 
+@pytest.mark.parametrize("kind", ["pkcs12", "jks"])
+def test_a_client_has_stores_as_java_has_them(tmp_path: Path, kind: str) -> None:
+    """By Kafka's names; what a file is, it says itself."""
+    root = certificates.Authority()
+    broker = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    broker.load_cert_chain(root.issue("broker").write_pem(tmp_path / "broker.pem"))
+    broker.load_verify_locations(cadata=root.pem)
+    broker.verify_mode = ssl.CERT_REQUIRED
+    own = getattr(root.issue("client"), f"write_{kind}")(tmp_path / "own", "secret")
+    trusted = getattr(root, f"write_{kind}")(tmp_path / "trusted", "other")
+    options = {
+        "ssl.keystore.location": str(own),
+        "ssl.keystore.password": "secret",
+        "ssl.truststore.location": str(trusted),
+        "ssl.truststore.password": "other",
+    }
+    assert reach(broker, **options) == "inside"
+    with pytest.raises(ConfigError, match=r"ssl\.keystore\.location=.*password"):
+        tls_of(options_of(**options | {"ssl.keystore.password": "wrong"}))
+    with pytest.raises(ConfigError, match=r"ssl\.keystore\.type=BCFKS"):
+        tls_of(options_of(**options, **{"ssl.keystore.type": "BCFKS"}))
+
+
+def test_an_encrypted_key_of_a_client(tmp_path: Path, authority: Authority) -> None:
+    own = certificates.Authority().issue("client").write_pem(tmp_path / "own", "secret")
+    options = {"ssl_cafile": authority.cafile, "ssl.keystore.location": str(own)}
+    context = tls_of(options_of(**options, **{"ssl.key.password": "secret"}))
+    assert context is not None
+    with pytest.raises(ConfigError, match=r"encrypted; set ssl\.key\.password"):
+        tls_of(options_of(**options))
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, new_uvloop])
+def test_an_alert_after_the_handshake_is_a_rejection(tmp_path: Path, loop: Any) -> None:
+    """With TLS 1.3 a broker judges the client's certificate when the client is done."""
+    with EncryptedServing(tmp_path, {"ssl.client.auth": "required"}) as serving:
+        address = Address(*serving.address)
+
+        async def connect() -> None:
+            await Connection.open(address, client_id="x", tls=serving.client_context())
+
+        with (
+            asyncio.Runner(loop_factory=loop) as runner,
+            pytest.raises(AuthenticationFailedError, match="the alert 'certificate required'"),
+        ):
+            runner.run(connect())
+        serving.expect_line("the client has no certificate")
+
+
 def test_a_client_without_the_certificate_that_is_demanded_hears_so(authority: Authority) -> None:
     authority.demand_certificates()
     with pytest.raises(NetworkError, match=r"certificate required|closed by the broker|reset"):
@@ -146,8 +199,8 @@ def test_versions_of_tls_are_those_of_the_option(authority: Authority) -> None:
     [
         ({"ssl_cafile": "/does/not/exist"}, "ssl.cafile=/does/not/exist: No such file"),
         ({"ssl_certfile": "/does/not/exist"}, "ssl.certfile=/does/not/exist: No such file"),
-        ({"ssl_ciphers": "NONSENSE"}, "ssl.ciphers=NONSENSE: OpenSSL supports none"),
-        ({"ssl_keyfile": "/only/a/key"}, "ssl.certfile and ssl.keyfile, or"),
+        ({"ssl_ciphers": "NONSENSE"}, "ssl.ciphers=NONSENSE: OpenSSL does not support it"),
+        ({"ssl_keyfile": "/only/a/key"}, "set together"),
         ({"ssl.truststore.certificates": "nothing"}, "ssl.truststore.certificates: not PEM"),
     ],
 )

@@ -167,7 +167,10 @@ def test_listeners_are_changed_for_one_broker(values: dict[str, str | None]) -> 
     ("values", "message"),
     [
         ({"listeners": "OUT://:9093"}, r"inter\.broker\.listener\.name=IN: no advertised listener"),
-        ({"listeners": "IN://:1,S://:2"}, r"listeners=S://:2: SSL is not supported; use PLAINTEXT"),
+        (
+            {"listeners": "IN://:1,S://:2", "listener.security.protocol.map": "IN:SSL,S:SSL"},
+            r"map=IN:SSL: the listener is open as PLAINTEXT; add one",
+        ),
         ({"listeners": "IN://:1,NONE://:2"}, r"listener\.security\.protocol\.map has no protocol"),
         ({"listeners": "IN://:1,OUT://:1"}, r"listeners=OUT://:1: the port is taken by IN://:1"),
         ({"advertised.listeners": "IN://0.0.0.0:1"}, r"clients cannot connect to 0\.0\.0\.0"),

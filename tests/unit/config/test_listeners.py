@@ -163,5 +163,5 @@ def test_an_open_listener_keeps_its_protocol() -> None:
         ConfigError, match=r"map=IN:PLAINTEXT: the listener is open as SSL; add one"
     ):
         check_change(before, after)
-    with pytest.raises(ConfigError, match=r"listeners=IN://:1: SSL is not supported"):
+    with pytest.raises(ConfigError, match=r"map=IN:SSL: the listener is open as PLAINTEXT"):
         check_change(after, before)

@@ -43,10 +43,13 @@ class Configs:
         sources: BrokerSources,
         broker_id: Callable[[], int],
         topic_exists: Callable[[str], bool],
+        check: Callable[[BrokerOptions], Awaitable[None]],
     ) -> None:
+        """`check` raises ConfigError if this broker could not use changed TLS options."""
         self._sources = sources
         self._broker_id = broker_id
         self._topic_exists = topic_exists
+        self._check = check
         self._topics: dict[str, Mapping[str, str]] = {}
         self._lock = asyncio.Lock()
 
@@ -146,7 +149,9 @@ class Configs:
                 values = alter_cluster(self._sources, changes)
             elif resource_type == BROKER:
                 self._check_broker(name)
+                changes = list(changes)
                 values = alter_broker(self._sources, changes)
+                await self._check_usable(values, (change.name for change in changes))
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -171,10 +176,20 @@ class Configs:
             elif resource_type == BROKER:
                 self._check_broker(name)
                 checked = replace_broker(self._sources, values)
+                await self._check_usable(checked, values)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
                 await store(*_entity(resource_type, name), checked)
+
+    async def _check_usable(self, values: Mapping[str, str], touched: Iterable[str]) -> None:
+        """Let this broker try changed TLS options: they may name files that it cannot use."""
+        if not any("ssl." in name for name in touched):
+            return
+        try:
+            await self._check(self._sources.with_broker(values).options)
+        except ConfigError as failure:
+            raise RequestError(ErrorCode.INVALID_CONFIG, str(failure)) from failure
 
     def _check_topic_exists(self, name: str) -> None:
         if not self._topic_exists(name):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from barnabas.broker.cluster.controller_commands import ControllerCommands
+from barnabas.broker.cluster.dialer import Dialer
 from barnabas.broker.loop import spawn
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
@@ -42,6 +43,7 @@ class ControllerChannels:
         broker_id: int,
         control: ControllerCommands,
         options: Callable[[], BrokerOptions],
+        dialer: Dialer,
         term: Term,
         post: Callable[[Event], None],
     ) -> None:
@@ -49,6 +51,7 @@ class ControllerChannels:
         self._broker_id = broker_id
         self._control = control
         self._options = options
+        self._dialer = dialer
         self._term = term
         self._post = post
         self._channels: dict[int, tuple[int, asyncio.Queue[Letter], asyncio.Task[None]]] = {}
@@ -143,10 +146,10 @@ class ControllerChannels:
                 ErrorCode.LISTENER_NOT_FOUND, f"broker {broker_id} has no listener {listener}"
             )
         host, port = view.endpoints[listener]
-        return await Connection.open(
+        return await self._dialer.open(
+            listener,
             Address(host or "127.0.0.1", port),
             client_id=str(self._broker_id),
-            connect_timeout_ms=options.socket_connection_setup_timeout_ms,
             request_timeout_ms=options.controller_socket_timeout_ms,
         )
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.controller_channels import ControllerChannels
 from barnabas.broker.cluster.controller_commands import ControllerCommands
+from barnabas.broker.cluster.dialer import Dialer
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.loop import Conditions, spawn
 from barnabas.controller.guarded_tree import ControllerMoved
@@ -60,6 +61,7 @@ class ControllerHost:
         configs: Configs,
         config_store: ConfigStore,
         control: ControllerCommands,
+        dialer: Dialer,
         silence: Silence,
         now_ms: Callable[[], int],
         random_bytes: Callable[[int], bytes],
@@ -70,6 +72,7 @@ class ControllerHost:
         self._configs = configs
         self._config_store = config_store
         self._control = control
+        self._dialer = dialer
         self._silence = silence
         self._now_ms = now_ms
         self._random_bytes = random_bytes
@@ -252,7 +255,12 @@ class ControllerHost:
         )
         self._term = term
         self._channels = ControllerChannels(
-            self.broker_id, self._control, lambda: self._configs.options, term, queue.put_nowait
+            self.broker_id,
+            self._control,
+            lambda: self._configs.options,
+            self._dialer,
+            term,
+            queue.put_nowait,
         )
         queue.put_nowait(term.begin)
         self._task = spawn(self._run(term, queue, self._channels), "the controller")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from barnabas.broker.cluster.dialer import Dialer
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.config.broker import BrokerOptions
@@ -19,11 +20,16 @@ class Peers:
     """One connection per broker, opened when it is first needed."""
 
     def __init__(
-        self, broker_id: int, cluster: ClusterView, options: Callable[[], BrokerOptions]
+        self,
+        broker_id: int,
+        cluster: ClusterView,
+        options: Callable[[], BrokerOptions],
+        dialer: Dialer,
     ) -> None:
         self._broker_id = broker_id
         self._cluster = cluster
         self._options = options
+        self._dialer = dialer
         self._connections: dict[Address, Connection] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
 
@@ -38,12 +44,11 @@ class Peers:
         async with self._locks.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
             if connection is None or connection.closed:
-                connection = self._connections[address] = await Connection.open(
+                connection = self._connections[address] = await self._dialer.open(
+                    self._listener_of(broker_id, listener),
                     address,
                     client_id=f"broker-{self._broker_id}",
-                    connect_timeout_ms=min(
-                        timeout_ms, self._options().socket_connection_setup_timeout_ms
-                    ),
+                    connect_timeout_ms_max=timeout_ms,
                     request_timeout_ms=timeout_ms,
                 )
         return await connection.send(request, timeout_ms=timeout_ms)
@@ -53,12 +58,17 @@ class Peers:
         view = self._cluster.brokers.get(broker_id)
         endpoint = None
         if view is not None:
-            endpoint = view.endpoints.get(self._options().endpoints.inter_broker)
-            if listener is not None:
-                endpoint = view.endpoints.get(listener, endpoint)
+            endpoint = view.endpoints.get(self._listener_of(broker_id, listener))
         if endpoint is None:
             raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
         return Address(endpoint[0] or "127.0.0.1", endpoint[1])
+
+    def _listener_of(self, broker_id: int, wanted: str | None) -> str:
+        """Return the wanted listener if the broker has it, else the one for other brokers."""
+        view = self._cluster.brokers.get(broker_id)
+        if wanted is not None and view is not None and wanted in view.endpoints:
+            return wanted
+        return self._options().endpoints.inter_broker
 
     def close(self) -> None:
         """Close all connections."""

@@ -20,6 +20,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from barnabas.broker.network.session import Session
+from barnabas.broker.network.sliced_send import SlicedSend
 from barnabas.broker.network.zero_copy import BYTES, Part, ZeroCopySend, release
 from barnabas.model.errors import StorageError
 from barnabas.timing.purgatory import DelayedOperation
@@ -71,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._held = False  # muted, throttled or waiting
         self._leaving = ""
         self._closed = True
-        self._zero_copy: ZeroCopySend | None = None
+        self._file_send: ZeroCopySend | SlicedSend | None = None
         self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
         self._answer_bytes = 0
 
@@ -89,8 +90,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
         self._end_throttle()
-        if self._zero_copy is not None:
-            self._zero_copy.close()
+        if self._file_send is not None:
+            self._file_send.close()
         if self.parked is not None:
             self.parked.cancel()  # its client is gone
             self.parked = None
@@ -113,6 +114,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        if isinstance(self._file_send, SlicedSend):
+            self._file_send.resume()
         self._advance()
 
     # called by handlers
@@ -129,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def idle_ms(self, now_ms: int) -> int:
         """Return how long the client neither sent nor read anything; 0 while it waits for us."""
-        sending = self._zero_copy
+        sending = self._file_send
         stalled_since_ms = sending.stalled_since_ms if sending is not None else None
         if stalled_since_ms is not None:
             return now_ms - max(stalled_since_ms, self.last_active_ms)
@@ -156,10 +159,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._flush_answers()
         try:
-            if self._can_send_files():
-                if self._zero_copy is None:
-                    self._zero_copy = ZeroCopySend(self._transport, self._finish, self.abort)
-                self._zero_copy.send(parts)
+            sending = self._file_send or self._open_file_send()
+            if sending is not None:
+                sending.send(parts)
                 return
             self._transport.writelines(
                 [part if isinstance(part, BYTES) else part.read() for part in parts]
@@ -250,6 +252,10 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._flush_answers()
         self._transport.close()
+
+    def reject_plaintext(self, first: bytes) -> None:
+        """Close a connection whose first bytes are not TLS, on a listener that expects it."""
+        self.close(f"not a TLS handshake ({_hint_for_tls(first)})")
 
     def abort(self) -> None:
         """Drop the connection at once, with everything that was not sent."""
@@ -350,9 +356,23 @@ class Connection(asyncio.BufferedProtocol):
             self._read_paused = False
             self._transport.resume_reading()
 
-    def _can_send_files(self) -> bool:
+    def _open_file_send(self) -> ZeroCopySend | SlicedSend | None:
+        """Return what sends files on this transport; None if it cannot send them in pieces."""
         info: Any = self._transport.get_extra_info
-        return info("socket") is not None and info("sslcontext") is None
+        if info("sslcontext") is not None:
+            self._file_send = SlicedSend(
+                self._transport, self._finish, self.abort, lambda: self._write_paused
+            )
+        elif info("socket") is not None:
+            self._file_send = ZeroCopySend(self._transport, self._finish, self.abort)
+        return self._file_send
+
+
+def _hint_for_tls(first: bytes) -> str:
+    """Return what the first bytes of a connection without TLS look like, for the log."""
+    if first[:2] == b"\0\0" and len(first) >= 8:
+        return "a Kafka request: the client needs security.protocol=SSL or SASL_SSL"
+    return _hint(first)
 
 
 def _hint(first: bytes) -> str:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.connection_limits import ListenerLimits
+from barnabas.broker.network.listener_tls import ListenerTls
 from barnabas.broker.network.pausable_server import PausableServer
+from barnabas.broker.network.tls_transport import TlsTransport
 from barnabas.config.listeners import Endpoint
 from barnabas.model.errors import ConfigError
 
@@ -44,6 +46,7 @@ class Listener:
         now_ms: Callable[[], int],
         *,
         privileged: bool = True,
+        tls: ListenerTls | None = None,
         authenticate: Callable[[Connection], None] | None = None,
         on_admitted: Callable[[], None] = lambda: None,
     ) -> None:
@@ -59,6 +62,7 @@ class Listener:
         self.frame_bytes_max = options.frame_bytes_max
         self.now_ms = now_ms
         self.privileged = privileged
+        self.tls = tls
         self.connections: dict[Connection, None] = {}
         self._options = options
         self._limits = limits
@@ -104,11 +108,11 @@ class Listener:
         )
         return PausableServer(server, self._connection, backlog)
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> Connection | TlsTransport:
         connection = Connection(self, self._dispatcher)
         if self._authenticate is not None:
             self._authenticate(connection)
-        return connection
+        return connection if self.tls is None else TlsTransport(connection, self.tls)
 
     async def accept(self) -> None:
         """Start to accept connections."""

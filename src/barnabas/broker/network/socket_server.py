@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from ipaddress import ip_address
 from typing import Any
 
@@ -18,12 +20,13 @@ from barnabas.broker.loop import spawn
 from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import ConnectionLimits, ListenerLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
+from barnabas.broker.network.listener_tls import ListenerTls
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.turnstile import Turnstile
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
-from barnabas.config.listeners import Endpoint, Listeners, check_served
+from barnabas.config.listeners import Endpoint, Listeners
 from barnabas.metadata.tree_schema import DEFAULT_ENTITY
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
@@ -44,6 +47,7 @@ class SocketServer:
         data_plane: Router[Any],
         control_plane: Router[Any],
         clock_ms: Callable[[], int],
+        executor: Executor | None,
         windows: Windows,
         registry: Registry,
         sasl: Sasl,
@@ -57,6 +61,7 @@ class SocketServer:
         self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
         self._sasl = sasl
+        self._executor = executor
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
         self._accepting = False
@@ -79,6 +84,11 @@ class SocketServer:
             dispatcher,
             self._now_ms,
             privileged=control_plane in (None, endpoint.name),
+            tls=(
+                ListenerTls(endpoint, options, self._executor)
+                if endpoint.protocol.uses_tls
+                else None
+            ),
             authenticate=authenticate,
             on_admitted=self._close_excess,
         )
@@ -121,7 +131,6 @@ class SocketServer:
 
     async def bind(self, options: BrokerOptions) -> None:
         """Bind the addresses; raise ConfigError if one cannot be bound or served."""
-        check_served(options.endpoints)
         self.listeners = options.endpoints
         self._listeners = [self._listener(each, options) for each in options.endpoints.bind]
         self.configure(options)
@@ -246,6 +255,30 @@ class SocketServer:
         self._addresses[name] = addresses = sorted({str(each[4][0]) for each in found})
         for address in addresses:
             self._limits.set_address_rate(address, limit)
+
+    @property
+    def uses_tls(self) -> bool:
+        """Return whether a listener is encrypted."""
+        return any(listener.tls is not None for listener in self._listeners)
+
+    def tls_to(self, listener: str) -> ssl.SSLContext | None:
+        """Return the context for connections to a listener of other brokers; None without TLS."""
+        for each in self._listeners:
+            if each.name == listener and each.tls is not None:
+                return each.tls.client_context
+        return None
+
+    async def check_tls(self, options: BrokerOptions) -> None:
+        """Raise ConfigError if a listener could not use changed TLS options."""
+        for listener in self._listeners:
+            if listener.tls is not None:
+                await listener.tls.check(options)
+
+    async def renew_tls(self, options: BrokerOptions) -> None:
+        """Let new connections use certificates whose options or files have changed."""
+        for listener in list(self._listeners):
+            if listener.tls is not None:
+                await listener.tls.renew(options)
 
     def sweep(self) -> None:
         """Close idle connections, shrink large buffers, and forget addresses."""

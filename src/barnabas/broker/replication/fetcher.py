@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.broker.cluster.dialer import Dialer
 from barnabas.broker.loop import spawn
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.replication_quotas import follows_throttled
@@ -80,6 +81,7 @@ class FetcherContext:
     throttle: Throttle
     """The limit for replicas that their topics name as throttled."""
     address_of: Callable[[int], Address]
+    dialer: Dialer
     topic_name: Callable[[Uuid], str | None]
     stop_compaction: Callable[[TopicPartition], Awaitable[None]]
     write_checkpoints: Callable[[], Awaitable[None]]
@@ -229,10 +231,10 @@ class Fetcher:
                 return self._connection
             context, options = self._context, self._context.options()
             self._session.end()
-            self._connection = await Connection.open(
+            self._connection = await context.dialer.open(
+                options.endpoints.inter_broker,
                 context.address_of(self._source),
                 client_id=f"broker-{context.broker_id}-fetcher",
-                connect_timeout_ms=options.socket_connection_setup_timeout_ms,
                 request_timeout_ms=options.replica_socket_timeout_ms,
                 socket_options=_socket_options(options),
             )

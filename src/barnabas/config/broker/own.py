@@ -15,6 +15,14 @@ class OwnOptions(Section):
         at_least=0,
         doc="Fetch responses with at least this many bytes of records use sendfile.",
     )
+    barnabas_ssl_crl_location: str | None = option(
+        "barnabas.ssl.crl.location",
+        "string",
+        default=None,
+        dynamic="broker",
+        doc="File with certificate revocation lists (PEM) of all trusted CAs: revoked clients are "
+        "rejected. It is read again when it changes.",
+    )
     barnabas_lost_session_silence_enable: bool = option(
         "barnabas.lost.session.silence.enable",
         "boolean",

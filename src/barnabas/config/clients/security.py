@@ -1,7 +1,7 @@
 """TLS and SASL options of clients.
 
-Certificates and keys are PEM, in files or as strings; Java key stores are rejected by name. The
-short names (`ssl_cafile`, `sasl_plain_username`) are those of kafka-python and aiokafka.
+Certificates and keys are PEM, in files or as strings, or in PKCS12 or JKS stores. The short
+names (`ssl_cafile`, `sasl_plain_username`) are those of kafka-python and aiokafka.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from barnabas.config.clients.java import JavaOptions
 from barnabas.config.jaas import jaas_entry
 from barnabas.config.option import Password, option
 from barnabas.config.reasons import FROM_PROVIDER, KERBEROS
-
-PEM_ONLY = "only PEM is supported: use ssl_cafile, ssl_certfile and ssl_keyfile"
 
 
 class SecurityOptions(JavaOptions):
@@ -57,7 +55,7 @@ class SecurityOptions(JavaOptions):
         "ssl.cafile",
         "string",
         default=None,
-        doc="File with trusted CA certificates; unset: the system's.",
+        doc="File with trusted CA certificates (PEM, PKCS12 or JKS); unset: the system's.",
     )
     ssl_truststore_certificates: Password | None = option(
         "ssl.truststore.certificates",
@@ -81,7 +79,7 @@ class SecurityOptions(JavaOptions):
         "ssl.keystore.location",
         "string",
         default=None,
-        doc="File with both the client's private key and its certificates.",
+        doc="File with both the client's private key and its certificates (PEM, PKCS12 or JKS).",
     )
     ssl_keystore_key: Password | None = option(
         "ssl.keystore.key", "password", default=None, doc="The client's private key as a string."
@@ -112,7 +110,10 @@ class SecurityOptions(JavaOptions):
         doc="The same in Java's form: https checks the host name, none or empty does not.",
     )
     ssl_ciphers: str | None = option(
-        "ssl.ciphers", "string", default=None, doc="Ciphers, in OpenSSL's notation."
+        "ssl.ciphers",
+        "string",
+        default=None,
+        doc="Cipher suites, by Java's or OpenSSL's names.",
     )
     ssl_protocol: str = option(
         "ssl.protocol",
@@ -125,36 +126,33 @@ class SecurityOptions(JavaOptions):
         "ssl.enabled.protocols",
         "list",
         default=("TLSv1.2", "TLSv1.3"),
-        choices=("TLSv1.2", "TLSv1.3"),
+        choices=("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
         doc="Enabled TLS versions.",
     )
     ssl_keystore_type: str = option(
         "ssl.keystore.type",
         "string",
-        default="PEM",
-        refused=PEM_ONLY,
-        doc="Format of the key store.",
+        default="JKS",
+        doc="Format of the key store: JKS, PKCS12 or PEM. Its content decides, so that any type "
+        "will do for any file.",
     )
     ssl_keystore_password: Password | None = option(
         "ssl.keystore.password",
         "password",
         default=None,
-        refused=PEM_ONLY,
-        doc="Password of the key store.",
+        doc="Password of the key store; PEM has none.",
     )
     ssl_truststore_type: str = option(
         "ssl.truststore.type",
         "string",
-        default="PEM",
-        refused=PEM_ONLY,
-        doc="Format of the trust store.",
+        default="JKS",
+        doc="Format of the trust store, as ssl.keystore.type.",
     )
     ssl_truststore_password: Password | None = option(
         "ssl.truststore.password",
         "password",
         default=None,
-        refused=PEM_ONLY,
-        doc="Password of the trust store.",
+        doc="Password of the trust store; without it, the file is not checked for damage.",
     )
     sasl_mechanism: str = option(
         "sasl.mechanism",

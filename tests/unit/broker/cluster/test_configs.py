@@ -16,12 +16,18 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 
 
+async def anything_goes(options: BrokerOptions) -> None:
+    """Find nothing wrong with changed options."""
+
+
 class Stored:
     """Keeps what was stored, and lets it act, as the controller does."""
 
     def __init__(self) -> None:
         options = BrokerOptions.parse({"log.retention.ms": "9000"})
-        self.configs = Configs(BrokerSources(options.given), lambda: 0, lambda topic: topic == "t")
+        self.configs = Configs(
+            BrokerSources(options.given), lambda: 0, lambda topic: topic == "t", anything_goes
+        )
         self.calls: list[tuple[str, str, dict[str, str]]] = []
 
     async def __call__(self, entity_type: str, name: str, values: Mapping[str, str]) -> None:

@@ -76,7 +76,7 @@ def test_two_names_that_disagree_are_an_error() -> None:
         ({"request_timeout_ms": "soon"}, "request.timeout.ms=soon: must be a whole number"),
         ({"security_protocol": "TLS"}, "security.protocol=TLS: must be PLAINTEXT, SSL"),
         ({"socks5_proxy": "x"}, "socks5.proxy=x: refused: connections through a proxy"),
-        ({"ssl_keystore_type": "JKS"}, "ssl.keystore.type=JKS: refused: only PEM"),
+        ({"ssl_enabled_protocols": "SSLv3"}, "ssl.enabled.protocols=SSLv3: must be TLSv1, TLSv1"),
         ({"sasl_mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI: must be PLAIN, SCRAM"),
     ],
 )

@@ -1,0 +1,1 @@
+"""TLS without a socket: stores, contexts, the names in certificates, and one connection's bytes."""
