@@ -26,8 +26,10 @@ from barnabas.wire.messages import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     allocate_producer_ids,
+    alter_client_quotas,
     alter_configs,
     alter_replica_log_dirs,
+    alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
     controlled_shutdown,
@@ -41,6 +43,7 @@ from barnabas.wire.messages import (
     describe_groups,
     describe_topic_partitions,
     describe_transactions,
+    describe_user_scram_credentials,
     end_txn,
     fetch,
     find_coordinator,
@@ -595,6 +598,24 @@ def _init_without(world: World, version: int) -> Message:
     return init_producer_id.InitProducerIdRequest(transactional_id=None)
 
 
+def _alter_quotas(world: World, version: int) -> Message:
+    entity = alter_client_quotas.EntityData(entity_type="user", entity_name="nobody")
+    limit = alter_client_quotas.OpData(key="producer_byte_rate", value=1024.0)
+    entry = alter_client_quotas.EntryData(entity=[entity], ops=[limit])
+    return alter_client_quotas.AlterClientQuotasRequest(entries=[entry], validate_only=True)
+
+
+def _alter_scram(world: World, version: int) -> Message:
+    """Delete what does not exist, which changes nothing even where it is allowed."""
+    deletion = alter_user_scram_credentials.ScramCredentialDeletion(name="nobody", mechanism=1)
+    return alter_user_scram_credentials.AlterUserScramCredentialsRequest(deletions=[deletion])
+
+
+def _describe_scram(world: World, version: int) -> Message:
+    user = describe_user_scram_credentials.UserName(name="nobody")
+    return describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=[user])
+
+
 def _default(api: str) -> Callable[[World, int], Message]:
     return lambda world, version: API_BY_NAME[api].request()
 
@@ -657,6 +678,10 @@ REQUESTS: dict[tuple[str, str], Callable[[World, int], Message]] = {
     ("AlterPartitionReassignments", "a partition"): _default("AlterPartitionReassignments"),
     ("ListPartitionReassignments", "all"): _default("ListPartitionReassignments"),
     ("OffsetDelete", "offsets"): _offset_delete,
+    ("DescribeClientQuotas", "all"): _default("DescribeClientQuotas"),
+    ("AlterClientQuotas", "an entity"): _alter_quotas,
+    ("DescribeUserScramCredentials", "a user"): _describe_scram,
+    ("AlterUserScramCredentials", "a user"): _alter_scram,
     ("DescribeProducers", "a topic"): _sample("DescribeProducers"),
     ("DescribeTransactions", "a transaction"): _describe_transaction,
     ("ListTransactions", "all"): _list_transactions,

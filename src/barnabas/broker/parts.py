@@ -187,7 +187,11 @@ def build_parts(
     )
     retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
 
-    dialer = Dialer(options, lambda listener: network.tls_to(listener))
+    dialer = Dialer(
+        options,
+        tls_to=lambda listener: network.tls_to(listener),
+        login_to=lambda listener: sasl.login_to(listener),
+    )
     peers = Peers(broker_id, cluster, options, dialer)
     silence = Silence(
         registration,

@@ -11,6 +11,7 @@ from typing import Any
 
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
+from barnabas.client.opening import Login
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.listeners import SecurityProtocol
 from barnabas.model.error_codes import ErrorCode
@@ -24,10 +25,12 @@ class Dialer:
         self,
         options: Callable[[], BrokerOptions],
         tls_to: Callable[[str], ssl.SSLContext | None],
+        login_to: Callable[[str], Login | None],
     ) -> None:
-        """`tls_to` returns the context for a listener of this name; None if there is none."""
+        """Ask `tls_to` and `login_to` how a listener of this name is secured; None if it is not."""
         self._options = options
         self._tls_to = tls_to
+        self._login_to = login_to
 
     async def open(
         self,
@@ -50,6 +53,7 @@ class Dialer:
             connect_timeout_ms=timeout_ms,
             request_timeout_ms=request_timeout_ms,
             tls=self._tls(listener, options),
+            login=self._login_to(listener),
             socket_options=socket_options,
         )
 

@@ -180,6 +180,7 @@ AUTHORIZATION: dict[str, tuple[Case, ...]] = {
     "DescribeGroups": (_case("a group", _each((DESCRIBE, GROUP), named=True)),),
     "ListGroups": (_case("all groups", _omitted((DESCRIBE, CLUSTER), (DESCRIBE, GROUP))),),
     "SaslHandshake": _OPEN,
+    "SaslAuthenticate": _OPEN,
     "ApiVersions": _OPEN,
     "CreateTopics": (_case("a topic", _each((CREATE, CLUSTER), (CREATE, TOPIC), named=True)),),
     "DeleteTopics": (
@@ -228,9 +229,18 @@ AUTHORIZATION: dict[str, tuple[Case, ...]] = {
         _case("v0", _each((ALTER, CLUSTER)), last=0),
         _case("v1", _need(Answer.BOTH, (ALTER, CLUSTER)), first=1),
     ),
+    # Tokens are shown to and changed by their owners and renewers; see `token_requests`.
+    "CreateDelegationToken": _OPEN,
+    "RenewDelegationToken": _OPEN,
+    "ExpireDelegationToken": _OPEN,
+    "DescribeDelegationToken": _OPEN,
     "AlterPartitionReassignments": (_case("a partition", _whole((ALTER, CLUSTER))),),
     "ListPartitionReassignments": (_case("all", _whole((DESCRIBE, CLUSTER))),),
     "OffsetDelete": (_case("offsets", _whole((DELETE, GROUP)), _topic(READ)),),
+    "DescribeClientQuotas": (_case("all", _whole((DESCRIBE_CONFIGS, CLUSTER))),),
+    "AlterClientQuotas": (_case("an entity", _each((ALTER_CONFIGS, CLUSTER))),),
+    "DescribeUserScramCredentials": (_case("a user", _need(Answer.BOTH, (DESCRIBE, CLUSTER))),),
+    "AlterUserScramCredentials": (_case("a user", _each((ALTER, CLUSTER))),),
     "DescribeCluster": _OPEN,
     "DescribeProducers": (_case("a topic", _topic(READ)),),
     "DescribeTransactions": (

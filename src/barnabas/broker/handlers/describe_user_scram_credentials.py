@@ -56,5 +56,14 @@ def handle(
 def refuse(
     request: DescribeUserScramCredentialsRequest, code: ErrorCode, message: str | None
 ) -> DescribeUserScramCredentialsResponse:
-    """Answer with an error."""
-    return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
+    """Answer the request, and every user that it names, with one error."""
+    return DescribeUserScramCredentialsResponse(
+        error_code=code,
+        error_message=message,
+        results=[
+            DescribeUserScramCredentialsResult(
+                user=user.name, error_code=code, error_message=message
+            )
+            for user in request.users or ()
+        ],
+    )

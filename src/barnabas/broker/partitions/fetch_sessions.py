@@ -226,7 +226,7 @@ class FetchSessions:
             item.sent_high_watermark = -1
             key = _key(session.uses_ids, item)
             if key in session.items:
-                session.news[key] = item
+                session.changed[key] = item
         return session.session_id
 
     def _update(

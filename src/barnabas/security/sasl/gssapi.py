@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any, Protocol
 
 from barnabas.config.jaas import JaasEntry
@@ -88,7 +89,7 @@ class Gssapi:
 def kerberos(entry: JaasEntry | None, listener: str) -> Callable[[], Context]:
     """Return what begins an exchange, from a JAAS entry's keyTab and principal."""
     try:
-        import gssapi
+        gssapi: Any = import_module("gssapi")  # not installed where types are checked
     except ImportError:
         raise ConfigError(
             f"sasl.enabled.mechanisms=GSSAPI: listener {listener} needs Kerberos; install "

@@ -103,7 +103,7 @@ def test_the_check_of_the_name_can_be_disabled(tmp_path: Path) -> None:
 
 def test_a_listener_that_needs_tls_is_not_dialled_without_it() -> None:
     options = BrokerOptions.parse({"listeners": "SSL://:1", "inter.broker.listener.name": "SSL"})
-    dialer = Dialer(lambda: options, lambda listener: None)
+    dialer = Dialer(lambda: options, lambda listener: None, lambda listener: None)
     with pytest.raises(RequestError, match="listener SSL is not open on this broker"):
         asyncio.run(
             dialer.open("SSL", Address("127.0.0.1", 1), client_id="x", request_timeout_ms=1)

@@ -258,7 +258,8 @@ def test_a_broker_looks_at_the_clock_before_it_handles_and_before_it_answers(
 
     served = {KEY: replace(serving.broker.served[KEY], handle=handle)}
     metrics = RequestMetrics(Registry(), served)
-    router: Any = Router(None, served, cast(Any, silence), lambda: now_s, metrics, 1, {})
+    quotas = serving.broker.quotas
+    router: Any = Router(None, served, cast(Any, silence), lambda: now_s, metrics, quotas, 1, {})
     if late == "before":
         now_s = 10.0
     peer = Peer()
