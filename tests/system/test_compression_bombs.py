@@ -274,6 +274,47 @@ def test_a_consumer_reads_a_large_batch_bit_by_bit(tmp_path: Path, kind: str) ->
         broker.close()
 
 
+@pytest.mark.parametrize("kind", ["blocking", "aio"])  # columns hold such records twice
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+def test_a_consumer_unpacks_old_messages_bit_by_bit(
+    tmp_path: Path, kind: str, codec: Codec
+) -> None:
+    """A fetch brings many small wrappers, of which each unpacks to megabytes."""
+    count = 40
+    wrapper = bytearray(bombs.wrapper(codec, bombs.one_message(1, 8 * MEGABYTE), 1))
+    partition = tmp_path / "d" / "t-0"
+    partition.mkdir(parents=True)
+    with (partition / f"{0:020}.log").open("wb") as log:
+        for offset in range(count):
+            wrapper[:8] = offset.to_bytes(8, "big")
+            log.write(wrapper)
+    broker = Measured(tmp_path / "d")
+    try:
+        result = read_by(kind, broker, count)
+        assert result["errors"] == []
+        assert result["seen"] == count
+        assert result["growth"] < GROWTH_KIB_MAX
+    finally:
+        broker.close()
+
+
+@pytest.mark.parametrize("kind", ["blocking", "aio", "arrow"])
+def test_a_consumer_names_the_old_message_that_it_cannot_unpack(tmp_path: Path, kind: str) -> None:
+    partition = tmp_path / "d" / "t-0"
+    partition.mkdir(parents=True)
+    bomb = bombs.wrapper(Codec.GZIP, bombs.one_message(1, SIZE), 1)
+    (partition / f"{0:020}.log").write_bytes(bomb)
+    broker = Measured(tmp_path / "d")
+    try:
+        result = read_by(kind, broker, 1)
+        (error,) = result["errors"]
+        assert error.startswith("MessageSizeTooLargeError: t-0, offset 0: compressed batch")
+        assert "barnabas.unpacked.record.max.bytes" in error
+        assert result["growth"] < GROWTH_KIB_MAX
+    finally:
+        broker.close()
+
+
 def read_by(kind: str, broker: Measured, count: int) -> dict[str, Any]:
     bootstrap = f"{broker.address[0]}:{broker.address[1]}"
     done = subprocess.run(

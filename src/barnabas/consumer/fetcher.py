@@ -36,9 +36,10 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError
 from barnabas.model.ids import ZERO_UUID, TopicPartition
 from barnabas.model.isolation import IsolationLevel
-from barnabas.model.request_errors import request_error
+from barnabas.model.request_errors import RecordTooLargeError, request_error
 from barnabas.records.bounded_decompression import unpack_chunks
 from barnabas.records.bounds import Bounds
+from barnabas.records.compression import TooLargeError
 from barnabas.records.conversion import to_batches
 from barnabas.wire.messages.fetch import (
     FetchRequest,
@@ -410,6 +411,10 @@ class Fetcher:
             )
             next_offset, epoch = cursor.survey()
             cursor.prepare(_UNPACKED_AHEAD)
+        except TooLargeError as failure:
+            too_large = RecordTooLargeError(f"{want.partition}, offset {want.offset}: {failure}")
+            too_large.__cause__ = failure
+            return self._halt(fetch, PartitionFailed(fetch.state, fetch.version, too_large))
         except CorruptRecordError as failure:
             return self._halt(
                 fetch, PartitionFailed(fetch.state, fetch.version, _at(want, failure))

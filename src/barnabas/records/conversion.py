@@ -30,14 +30,21 @@ from barnabas.records.message_set import check_message, is_message, scan_message
 TOGETHER_BYTES_MAX = 16 * 1024
 """Maximum bytes of uncompressed messages per batch, as a producer would have sent them."""
 
+LOOSE_BYTES_MAX = 4 * 1024 * 1024
+"""How much of converted wrappers stays uncompressed; those behind are compressed again, so that
+many small ones that unpack to much are not all held."""
+
 OFFSETS_MAX = 2**31
 """Maximum offsets of one batch: its last offset delta has 32 bits."""
 
 
-def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
+def to_batches(
+    buffer: Buffer, unpacked_max: int = RECORD_MAX, loose_max: int = LOOSE_BYTES_MAX
+) -> Buffer:
     """Return the same bytes, or batches of what older formats are at their start.
 
-    The records of wrappers come uncompressed; each may unpack to `unpacked_max` bytes.
+    The records of wrappers come uncompressed as long as they have `loose_max` bytes in all; each
+    wrapper may unpack to `unpacked_max` bytes.
     """
     if not is_message(buffer):
         return buffer
@@ -46,9 +53,17 @@ def to_batches(buffer: Buffer, unpacked_max: int = RECORD_MAX) -> Buffer:
     while is_message(buffer, position) and end - position >= MESSAGE_MIN:
         if scan_message(buffer, position).size > end - position:
             break
-        batch, position = take_batch(buffer, position, end, packed=False, unpacked_max=unpacked_max)
+        batch, position = take_batch(
+            buffer,
+            position,
+            end,
+            packed=False,
+            unpacked_max=unpacked_max,
+            loose_max=loose_max - len(converted),
+        )
         converted += batch
-    return converted + bytes(memoryview(buffer)[position:])
+    converted += memoryview(buffer)[position:]
+    return converted
 
 
 def first_offset(buffer: Buffer, position: int = 0, unpacked_max: int = RECORD_MAX) -> int:
@@ -61,12 +76,18 @@ def first_offset(buffer: Buffer, position: int = 0, unpacked_max: int = RECORD_M
 
 
 def take_batch(
-    buffer: Buffer, position: int, end: int, *, packed: bool, unpacked_max: int = RECORD_MAX
+    buffer: Buffer,
+    position: int,
+    end: int,
+    *,
+    packed: bool,
+    unpacked_max: int = RECORD_MAX,
+    loose_max: int = RECORD_MAX,
 ) -> tuple[bytearray, int]:
     """Return the whole entry at position as a batch, and the position behind it.
 
-    Whole uncompressed messages that follow each other become one batch. With `packed` a batch is
-    compressed like its wrapper.
+    Whole uncompressed messages that follow each other become one batch. With `packed`, or if it is
+    larger than `loose_max`, a batch is compressed like its wrapper.
     """
     header = check_message(buffer, position, end)
     after = position + header.size
@@ -84,7 +105,7 @@ def take_batch(
     else:
         last_offset = header.base_offset
     records = iterate_messages(memoryview(buffer)[position:after], limit=unpacked_max)
-    return _build(records, header, last_offset, packed), after
+    return _build(records, header, last_offset, 0 if packed else loose_max), after
 
 
 def _goes_with(following: BatchHeader, first: BatchHeader, last: BatchHeader) -> bool:
@@ -100,7 +121,7 @@ def _goes_with(following: BatchHeader, first: BatchHeader, last: BatchHeader) ->
 
 
 def _build(
-    records: Iterator[Record], header: BatchHeader, last_offset: int, packed: bool
+    records: Iterator[Record], header: BatchHeader, last_offset: int, loose_max: int
 ) -> bytearray:
     builder = BatchBuilder()
     base_offset = last = -1
@@ -128,7 +149,7 @@ def _build(
         )
     batch = finish(
         builder,
-        Codec.of(header.attributes & CODEC_MASK) if packed else Codec.NONE,
+        Codec.of(header.attributes & CODEC_MASK) if builder.size > loose_max else Codec.NONE,
         base_offset=base_offset,
         last_offset_delta=span,
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+from tests.old_segments import Row, old_entries
+
 from barnabas.kernels import Record, RecordCursor
+from barnabas.records.batch import iterate, read_headers
 from barnabas.records.builder import build_batch
-from barnabas.records.conversion import to_batches
+from barnabas.records.conversion import LOOSE_BYTES_MAX, to_batches
 from barnabas.records.legacy import encode_message
 
 
@@ -40,3 +44,18 @@ def test_new_formats_are_not_touched() -> None:
     new = bytes(build_batch([(6, None, b"new")]))
     assert to_batches(new) is new
     assert to_batches(b"") == b""
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_what_unpacks_to_much_is_packed_again(magic: int, codec: str) -> None:
+    """A fetch of small wrappers may unpack to a hundred times as much."""
+    rows = [Row(n, 5 if magic else -1, b"k", bytes(1 << 20)) for n in range(12)]
+    old = b"".join(old_entries([row], magic, codec) for row in rows)
+    converted = to_batches(old)
+    assert len(converted) < LOOSE_BYTES_MAX + len(old) + 1000
+    found = [Row(r.offset, r.timestamp, r.key, r.value) for r in iterate(converted)]
+    assert found == rows
+    headers = read_headers(converted)
+    assert {header.codec.name.lower() for header in headers} == {"none", codec}
+    assert [header.base_offset for header in headers] == list(range(12))

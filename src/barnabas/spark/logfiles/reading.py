@@ -215,7 +215,7 @@ class PieceReader:
         rows, piece = self._rows, self._piece
         data = memoryview(entry.buffer)[entry.at : entry.at + entry.size]
         try:
-            converted = to_batches(data, self._options.bounds.record)
+            converted = to_batches(data, self._options.bounds.record, loose_max=2**31 - 1)
         except CorruptRecordError as failure:
             self._corrupt(entry.position, entry.size, str(failure))
             return
