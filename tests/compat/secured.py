@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from tests.certificates import Authority
 from tests.unit.security.sasl.bearer import Issuer, jwks
 from tools.processes import wait_for_line
 
@@ -32,7 +33,9 @@ PASSWORDS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 PASSWORD, WRONG = "se=cr,et ☂", "hush-hush"
 SESSION_MS = 1500
-LISTENERS = ["OPEN", "SASL", "SHORT", "UNSIGNED"]
+LISTENERS = ["OPEN", "SASL", "SHORT", "UNSIGNED", "ENCRYPTED"]
+PROTOCOLS = {"OPEN": "PLAINTEXT", "ENCRYPTED": "SASL_SSL"}
+"""Those of the listeners that are not SASL_PLAINTEXT."""
 
 
 @dataclass
@@ -42,6 +45,8 @@ class Secured:
     addresses: dict[str, str]
     issuer: Issuer
     log: Path
+    cafile: Path
+    """The authority behind the broker's certificate, on the listener ENCRYPTED."""
 
     def token(self, name: str = "alice", lifetime_s: float = 3600) -> str:
         """Return a token; with a negative lifetime it has expired."""
@@ -54,14 +59,19 @@ class Secured:
 def secured_broker(directory: Path) -> Iterator[Secured]:
     """Run a broker; its options, with the passwords, are in a file that only its owner reads."""
     issuer = Issuer("key", "ES256")
+    authority = Authority("root")
     (directory / "jwks.json").write_bytes(jwks(issuer))
     options = {
         "log.dirs": str(directory / "data"),
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in LISTENERS),
         "listener.security.protocol.map": ",".join(
-            f"{name}:{'PLAINTEXT' if name == 'OPEN' else 'SASL_PLAINTEXT'}" for name in LISTENERS
+            f"{name}:{PROTOCOLS.get(name, 'SASL_PLAINTEXT')}" for name in LISTENERS
         ),
         "inter.broker.listener.name": "OPEN",
+        "listener.name.encrypted.ssl.keystore.type": "PEM",
+        "listener.name.encrypted.ssl.keystore.location": str(
+            authority.issue("broker").write_pem(directory / "broker.pem")
+        ),
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         "sasl.oauthbearer.jwks.endpoint.url": (directory / "jwks.json").as_uri(),
         "sasl.oauthbearer.expected.audience": "kafka",
@@ -78,7 +88,7 @@ def secured_broker(directory: Path) -> Iterator[Secured]:
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
     }
-    for name in ("sasl", "short"):
+    for name in ("sasl", "short", "encrypted"):
         options[f"listener.name.{name}.plain.sasl.jaas.config"] = (
             f'{PLAIN_LOGIN} user_alice="{PASSWORD}";'
         )
@@ -92,7 +102,7 @@ def secured_broker(directory: Path) -> Iterator[Secured]:
     try:
         wait_for_line(process, log, "is ready on", 60)
         addresses = dict(re.findall(r"(\w+)://(127\.0\.0\.1:\d+)", log.read_text()))
-        secured = Secured(addresses, issuer, log)
+        secured = Secured(addresses, issuer, log, authority.write(directory / "ca.pem"))
         _add_users(addresses["OPEN"])
         yield secured
     finally:

@@ -137,6 +137,12 @@ def test_confluent_kafka(secured: Secured, mechanism: str, name: str) -> None:
     confluent_work(confluent(secured, mechanism), name)
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_confluent_kafka_over_tls(secured: Secured, mechanism: str, name: str) -> None:
+    encrypted = {"security.protocol": "SASL_SSL", "ssl.ca.location": str(secured.cafile)}
+    confluent_work(confluent(secured, mechanism, listener="ENCRYPTED", **encrypted), name)
+
+
 def confluent_error(options: dict[str, Any]) -> KafkaError:
     """Return the authentication error that a producer is told."""
     seen: list[KafkaError] = []
@@ -443,6 +449,23 @@ def test_ours(secured: Secured, mechanism: str, name: str) -> None:
     options = kafka_python(secured, mechanism)
     with barnabas.KafkaAdminClient(**options) as admin:
         admin.create_topics([barnabas.admin.NewTopic(name, 1, 1)])
+    with barnabas.KafkaProducer(**options) as producer:
+        for value in VALUES:
+            producer.send(name, value)
+        producer.flush(timeout=60)
+    with barnabas.KafkaConsumer(
+        name, **options, group_id=name, auto_offset_reset="earliest", consumer_timeout_ms=30_000
+    ) as consumer:
+        assert [next(consumer).value for _ in VALUES] == VALUES
+
+
+@EACH_MECHANISM
+def test_ours_over_tls(secured: Secured, mechanism: str, name: str) -> None:
+    options = kafka_python(secured, mechanism) | {
+        "bootstrap_servers": secured.addresses["ENCRYPTED"],
+        "security_protocol": "SASL_SSL",
+        "ssl_cafile": str(secured.cafile),
+    }
     with barnabas.KafkaProducer(**options) as producer:
         for value in VALUES:
             producer.send(name, value)

@@ -65,6 +65,47 @@ def test_replicas_follow_over_tls(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_brokers_log_in_to_each_other_where_acls_decide(tmp_path: Path) -> None:
+    """Over SASL_SSL, with an authorizer that lets nobody but the brokers act as one."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    credentials = 'username="peer" password="secret" user_peer="secret"'
+    options = {
+        "listener.security.protocol.map": "PEERS:SASL_SSL",
+        "ssl.client.auth": "none",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.peers.plain.sasl.jaas.config": f"{module} {credentials};",
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": "User:peer",
+    }
+
+    async def scene() -> None:
+        store = MemoryStore()
+        brokers = [
+            secured(store, tmp_path, number, ROOT.issue(f"broker-{number}"), **options)
+            for number in range(2)
+        ]
+        for each in brokers:
+            await each.start()
+        leader, follower = brokers
+        await create(leader, NewTopic("t", 1, 2, assignment={0: (0, 1)}))
+        await until(lambda: ("t", 0) in follower.partitions, "the follower has its role")
+        partition = leader.partitions[("t", 0)]
+        leader.partitions.append(partition, batch_of(["secured"]), -1, 9, leader.now_ms())
+        await until(lambda: partition.log.high_watermark == 1, "the follower has fetched it")
+        principals = {
+            str(connection.session.principal)
+            for each in brokers
+            for listener in each.parts.network._listeners
+            for connection in listener.connections
+        }
+        assert principals == {"User:peer"}
+        for each in reversed(brokers):
+            await each.stop()
+
+    asyncio.run(scene())
+
+
 def test_the_name_in_the_certificate_is_checked(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
