@@ -97,6 +97,7 @@ class Broker:
             lambda: self.broker_id,
             lambda topic: self.cluster.topic(topic) is not None,
             lambda options: self.parts.network.check_tls(options),
+            random_bytes,
         )
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None

@@ -20,11 +20,13 @@ from barnabas.config.alteration import (
     replace_topic,
 )
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.option import Kind
 from barnabas.config.sources import BrokerSources, Described
 from barnabas.config.topic import TopicOptions, validate_overrides
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
+from barnabas.security.password_encoder import Encoding, PasswordEncoder
 
 logger = logging.getLogger("barnabas.configs")
 
@@ -44,8 +46,10 @@ class Configs:
         broker_id: Callable[[], int],
         topic_exists: Callable[[str], bool],
         check: Callable[[BrokerOptions], Awaitable[None]],
+        random_bytes: Callable[[int], bytes],
     ) -> None:
         """`check` raises ConfigError if this broker could not use changed TLS options."""
+        self._random_bytes = random_bytes
         self._sources = sources
         self._broker_id = broker_id
         self._topic_exists = topic_exists
@@ -95,7 +99,7 @@ class Configs:
             if name == nodes.DEFAULT_ENTITY:
                 self._sources = self._sources.with_cluster(values)
             elif name == str(self._broker_id()):
-                self._sources = self._sources.with_broker(values)
+                self._sources = self._sources.with_broker(self._decrypted(values))
             else:
                 return False
         except ConfigError as failure:
@@ -152,6 +156,7 @@ class Configs:
                 changes = list(changes)
                 values = alter_broker(self._sources, changes)
                 await self._check_usable(values, (change.name for change in changes))
+                values = self._encrypted(values)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -177,6 +182,7 @@ class Configs:
                 self._check_broker(name)
                 checked = replace_broker(self._sources, values)
                 await self._check_usable(checked, values)
+                checked = self._encrypted(checked)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -191,6 +197,36 @@ class Configs:
         except ConfigError as failure:
             raise RequestError(ErrorCode.INVALID_CONFIG, str(failure)) from failure
 
+    def _encrypted(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return a broker's dynamic values as they are stored: without a secret in clear."""
+        stored = dict(values)
+        for name in filter(_is_secret, values):
+            try:
+                stored[name] = self._encoder(name).encode(values[name])
+            except ConfigError as failure:
+                raise RequestError(ErrorCode.INVALID_CONFIG, str(failure)) from failure
+        return stored
+
+    def _decrypted(self, stored: Mapping[str, str]) -> dict[str, str]:
+        values = dict(stored)
+        for name in filter(_is_secret, stored):
+            values[name] = self._encoder(name).decode(stored[name])
+        return values
+
+    def _encoder(self, name: str) -> PasswordEncoder:
+        options = self.options
+        secret, old = options.password_encoder_secret, options.password_encoder_old_secret
+        if secret is None:
+            raise ConfigError(
+                f"{name}: is stored encrypted; set password.encoder.secret in the file of every "
+                "broker, or set this option there"
+            )
+        encoding = Encoding(
+            options.password_encoder_iterations, options.password_encoder_key_length
+        )
+        old_secret = old.value if old is not None else None
+        return PasswordEncoder(secret.value, old_secret, encoding, self._random_bytes)
+
     def _check_topic_exists(self, name: str) -> None:
         if not self._topic_exists(name):
             raise RequestError(
@@ -203,6 +239,11 @@ class Configs:
                 ErrorCode.INVALID_REQUEST,
                 f"this is broker {self._broker_id()}: send the request to broker {name!r}",
             )
+
+
+def _is_secret(name: str) -> bool:
+    option = BrokerOptions.find(name)
+    return option is not None and option.kind is Kind.PASSWORD
 
 
 def _entity(resource_type: int, name: str) -> tuple[str, str]:

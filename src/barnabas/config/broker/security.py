@@ -88,14 +88,36 @@ class SecurityOptions(Section):
         at_least=1,
         doc="How often expired delegation tokens are removed.",
     )
+    password_encoder_secret: Password | None = option(
+        "password.encoder.secret",
+        "password",
+        default=None,
+        doc="Secret that encrypts passwords in dynamic configs; unset refuses to change them.",
+    )
+    password_encoder_old_secret: Password | None = option(
+        "password.encoder.old.secret",
+        "password",
+        default=None,
+        doc="Previous secret, which still decrypts passwords that were stored by it.",
+    )
+    password_encoder_iterations: int = option(
+        "password.encoder.iterations",
+        "int",
+        default=4096,
+        at_least=1024,
+        doc="Iterations of the key derivation.",
+    )
+    password_encoder_key_length: int = option(
+        "password.encoder.key.length",
+        "int",
+        default=128,
+        at_least=8,
+        doc="Length of the cipher's key in bits: 128, 192 or 256.",
+    )
     _without_effect = reserved(
         """
-        principal.builder.class                    class       -                     broker  SECURITY  Class that derives the principal of a connection.
-        password.encoder.secret                    password    -                     no      SECURITY  Secret that encrypts passwords in dynamic configs.
-        password.encoder.old.secret                password    -                     no      SECURITY  Previous secret, for re-encrypting passwords after a change.
+        principal.builder.class                    class       -                     broker  JAVA      Class that derives the principal of a connection.
         password.encoder.cipher.algorithm          string      AES/CBC/PKCS5Padding  no      JAVA      Cipher that encrypts passwords.
-        password.encoder.iterations                int:1024..  4096                  no      SECURITY  Iterations of the key derivation.
-        password.encoder.key.length                int:8..     128                   no      SECURITY  Length of that cipher's key.
         password.encoder.keyfactory.algorithm      string      -                     no      JAVA      Key derivation algorithm.
         security.providers                         string      -                     no      JAVA      Java security providers.
         """  # noqa: E501

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 
 import pytest
@@ -23,10 +24,15 @@ async def anything_goes(options: BrokerOptions) -> None:
 class Stored:
     """Keeps what was stored, and lets it act, as the controller does."""
 
-    def __init__(self) -> None:
-        options = BrokerOptions.parse({"log.retention.ms": "9000"})
+    def __init__(self, **options: str) -> None:
+        named = {name.replace("_", "."): value for name, value in options.items()}
+        parsed = BrokerOptions.parse({"log.retention.ms": "9000", **named})
         self.configs = Configs(
-            BrokerSources(options.given), lambda: 0, lambda topic: topic == "t", anything_goes
+            BrokerSources(parsed.given),
+            lambda: 0,
+            lambda topic: topic == "t",
+            anything_goes,
+            os.urandom,
         )
         self.calls: list[tuple[str, str, dict[str, str]]] = []
 
@@ -146,3 +152,41 @@ def test_forgotten_topics() -> None:
     configs.set_topic("t", {"retention.ms": "1"})
     configs.set_topic("t", None)
     assert configs.overrides_of("t") == {}
+
+
+SECRET = "listener.name.a.ssl.keystore.password"
+
+
+def test_secrets_are_stored_encrypted_and_take_effect() -> None:
+    stored = Stored(password_encoder_secret="s")
+    stored.alter(BROKER, "0", Change(SECRET, Operation.SET, "hush"))
+    ((_, _, values),) = stored.calls
+    assert "hush" not in str(values)
+    seen = stored.configs.options.for_listener("A").ssl_keystore_password
+    assert seen is not None
+    assert seen.value == "hush"
+
+
+def test_an_unchanged_secret_stays_when_another_option_changes() -> None:
+    stored = Stored(password_encoder_secret="s")
+    stored.alter(BROKER, "0", Change(SECRET, Operation.SET, "hush"))
+    stored.alter(BROKER, "0", Change("log.cleaner.threads", Operation.SET, "2"))
+    seen = stored.configs.options.for_listener("A").ssl_keystore_password
+    assert seen is not None
+    assert seen.value == "hush"
+    assert "hush" not in str(stored.calls)
+
+
+def test_without_a_secret_of_the_encoder_no_password_is_stored() -> None:
+    stored = Stored()
+    with pytest.raises(RequestError, match=r"set password\.encoder\.secret"):
+        stored.alter(BROKER, "0", Change(SECRET, Operation.SET, "hush"))
+    assert stored.calls == []
+
+
+def test_what_another_secret_encrypted_has_no_effect(caplog: pytest.LogCaptureFixture) -> None:
+    stored, other = Stored(password_encoder_secret="s"), Stored(password_encoder_secret="t")
+    stored.alter(BROKER, "0", Change(SECRET, Operation.SET, "hush"))
+    ((_, name, values),) = stored.calls
+    assert not other.configs.set_dynamic(name, values)
+    assert "not the one that encrypted" in caplog.text

@@ -44,6 +44,7 @@ OPTIONS = {
     "listener.security.protocol.map": "OPEN:PLAINTEXT,SASL:SASL_PLAINTEXT,SHORT:SASL_PLAINTEXT",
     "inter.broker.listener.name": "OPEN",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+    "password.encoder.secret": "of the encoder",
     "listener.name.sasl.plain.sasl.jaas.config": f"{LOGIN} {USERS};",
     "listener.name.short.plain.sasl.jaas.config": f"{LOGIN} {USERS};",
     "listener.name.short.connections.max.reauth.ms": "1",
