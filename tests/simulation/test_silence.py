@@ -376,7 +376,9 @@ def test_what_one_peer_knows_is_enough(
         line = await scene.line(zombie)
         assert produced(await line.send(produce(1), version=9)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         line.close()
-        said = [each for each in caplog.messages if each.startswith(f"broker {zombie} stops serving")]
+        said = [
+            each for each in caplog.messages if each.startswith(f"broker {zombie} stops serving")
+        ]
         assert len(said) == 1
         assert reason in said[0]
 
@@ -421,7 +423,9 @@ def test_brokers_without_such_questions_are_asked_for_metadata(
         await asyncio.sleep(SESSION_S + BOUND_S)
         assert scene.leader(scene.key) != zombie
         assert scene.silent() == {zombie}
-        (said,) = [each for each in caplog.messages if each.startswith(f"broker {zombie} stops serving")]
+        (said,) = [
+            each for each in caplog.messages if each.startswith(f"broker {zombie} stops serving")
+        ]
         assert "does not count it as a member" in said or "newer leader epoch" in said
 
     play(act)

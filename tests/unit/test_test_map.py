@@ -10,13 +10,19 @@ from tools import test_map
 
 from barnabas.model.patterns import compile_pattern
 
-WITHOUT_A_TWIN_MAX = 223
-"""Modules without a test of their own. Give a new module a test instead of raising this."""
+WITHOUT_A_TWIN_MAX = 173
+"""Modules without a test of their own. Give a new module a test instead of raising this.
+
+Handlers are not counted: each is run by the generated tests of served APIs and authorization, and
+those of one subject share a test.
+"""
+HANDLERS = "broker/handlers/"
 
 
 def test_every_module_has_a_test_or_a_row() -> None:
     assert test_map.complaints() == [], "write a test, or see tools/test_map.py --measure"
-    assert len(test_map.read()) <= WITHOUT_A_TWIN_MAX
+    counted = [module for module in test_map.read() if not module.startswith(HANDLERS)]
+    assert len(counted) <= WITHOUT_A_TWIN_MAX
 
 
 def test_what_is_wrong_with_the_table_is_noticed(

@@ -227,16 +227,21 @@ def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
             create_topic(wire, "t")
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT"])
-def test_protocols_that_are_not_served(tmp_path: Path, protocol: str) -> None:
-    """They are refused by name at the start, not ignored."""
+@pytest.mark.parametrize(
+    ("protocol", "option"),
+    [("SSL", "ssl.keystore.location"), ("SASL_PLAINTEXT", "sasl.enabled.mechanisms=GSSAPI")],
+)
+def test_secured_listeners_without_what_they_need(
+    tmp_path: Path, protocol: str, option: str
+) -> None:
+    """The option that is missing is named at the start."""
     options = {"listeners": f"{protocol}://127.0.0.1:0", "log.dirs": str(tmp_path)}
     options["inter.broker.listener.name"] = protocol
 
     async def start() -> None:
         await Broker(BrokerOptions.parse(options)).start()
 
-    with pytest.raises(ConfigError, match=protocol):
+    with pytest.raises(ConfigError, match=option):
         asyncio.run(start())
 
 
