@@ -32,5 +32,5 @@ def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
 def test_types_of_stores_are_written_in_either_case() -> None:
     for name in ("PEM", "pem", "jks", "PKCS12"):
         check_store_type("ssl.keystore.type", name)
-    with pytest.raises(ConfigError, match="ssl.keystore.type=BKS: must be"):
+    with pytest.raises(ConfigError, match=r"ssl\.keystore\.type=BKS: must be"):
         check_store_type("ssl.keystore.type", "BKS")
