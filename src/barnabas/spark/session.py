@@ -8,6 +8,7 @@ session.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -102,11 +103,18 @@ def open_session(master: str, name: str, conf: Mapping[str, str]) -> SparkSessio
 
 
 def hush(context: Any) -> None:
-    """Silence the thread that receives accumulators, for when the JVM exits before this process.
+    """Silence threads that talk to the JVM, for when it exits before this process.
 
-    A signal to the process group ends the JVM first; the thread would print a stack trace.
+    A signal to the process group ends the JVM first. The thread that receives accumulators would
+    print a stack trace, and py4j would log one with the root logger; it raises the error, too.
     """
     context._accumulatorServer.handle_error = lambda request, address: None
+    logging.getLogger().addFilter(is_not_of_py4j)
+
+
+def is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Return whether a record of the root logger was logged by others than py4j."""
+    return record.module not in ("java_gateway", "clientserver")
 
 
 def close_session(session: SparkSession) -> None:

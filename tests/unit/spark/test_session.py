@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -17,6 +18,8 @@ from barnabas.spark.session import (
     apart,
     check_master,
     close_session,
+    hush,
+    is_not_of_py4j,
     is_registered,
     signals_kept,
     why_not_started,
@@ -172,3 +175,17 @@ def test_an_address_that_is_none_is_named(address: str) -> None:
 def test_a_port_that_no_machine_has_is_told() -> None:
     with pytest.raises(ConfigError, match="no Spark master listens there"):
         check_master("spark://127.0.0.1:99999")
+
+
+def test_what_py4j_logs_of_a_jvm_that_is_gone_is_not_shown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    root = logging.getLogger()
+    hush(SimpleNamespace(_accumulatorServer=SimpleNamespace()))
+    try:
+        for path in ("py4j/java_gateway.py", "py4j/clientserver.py", "program.py"):
+            record = root.makeRecord("root", logging.ERROR, path, 1, path, (), None)
+            root.handle(record)
+    finally:
+        root.removeFilter(is_not_of_py4j)
+    assert caplog.messages == ["program.py"]
