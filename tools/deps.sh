@@ -12,8 +12,10 @@ note() { printf '%-18s %s\n' "$1" "$2"; }
 
 # System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
 # A ZooKeeper server comes with Apache Kafka 3.9 below. chromium joins with the tests that use it.
-# iproute2 gives each broker of a test a network of its own.
-packages="kcat librdkafka-dev iproute2"
+# iproute2 gives each broker of a test a network of its own. The krb5 packages are a KDC, its clients, and
+# the headers with which the Python package gssapi is built below.
+packages="kcat librdkafka-dev iproute2 krb5-kdc krb5-admin-server krb5-user libkrb5-dev"
+export DEBIAN_FRONTEND=noninteractive  # krb5-user would ask for a realm
 sh tools/java.sh
 missing=""
 for package in $packages; do
@@ -57,6 +59,19 @@ elif "$python" -m pip install --quiet --disable-pip-version-check --no-deps --ta
     note kafka-python-2.0.2 installed
 else
     note kafka-python-2.0.2 "failed (see $deps/pip.log)"
+fi
+
+# gssapi, the extra `kerberos`: it has no wheels for Linux, so it is not in requirements.lock, where one
+# machine without a compiler or Kerberos' headers would fail the whole installation.
+if "$python" -c 'import gssapi' 2>/dev/null; then
+    note gssapi present
+elif ! command -v krb5-config >/dev/null; then
+    note gssapi "skipped (the headers of Kerberos 5 are not installed: libkrb5-dev)"
+elif "$python" -m pip install --quiet --disable-pip-version-check 'gssapi>=1.9,<2' \
+    >"$deps/gssapi.log" 2>&1; then
+    note gssapi installed
+else
+    note gssapi "failed (see $deps/gssapi.log)"
 fi
 
 # Apache Kafka's server and tools, by Maven coordinates.

@@ -24,9 +24,9 @@ from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.java import JavaOptions
-from barnabas.config.clients.options import ClientSection
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.config.clients.security import SecurityOptions
+from barnabas.config.login import LoginOptions
 from barnabas.config.option import Option, Section
 from barnabas.config.topic import TopicOptions
 
@@ -35,10 +35,13 @@ PAGE = ROOT / "docs" / "reference" / "options.md"
 CLIENT_PAGE = ROOT / "docs" / "reference" / "client-options.md"
 SOURCES = ROOT / "src" / "barnabas"
 CLIENT_FOLDERS = {"admin", "aio", "blocking", "client", "consumer", "producer"}
+LOGINS = ("client", "sasl")
+"""Brokers log in to each other as clients do."""
 
-CLIENT_SECTIONS: dict[str, type[ClientSection]] = {
+CLIENT_SECTIONS: dict[str, type[Section]] = {
     "All clients": CommonOptions,
     "All clients: TLS and SASL": SecurityOptions,
+    "All clients: logins by bearer tokens and Kerberos": LoginOptions,
     "Producer": ProducerOptions,
     "Consumer": ConsumerOptions,
     "Admin client": AdminOptions,
@@ -105,7 +108,7 @@ def client_page() -> str:
     parts = [CLIENT_HEAD]
     for title, section in CLIENT_SECTIONS.items():
         also: dict[str, list[str]] = {}
-        for name, meant in section.other_names.items():
+        for name, meant in getattr(section, "other_names", {}).items():
             also.setdefault(meant, []).append(f"`{name}`")
         rows = (
             [*_common(option), ", ".join(also.get(option.name, [])), _status(option), option.doc]
@@ -117,11 +120,9 @@ def client_page() -> str:
 
 def _own(section: type[Section]) -> list[Option]:
     """Return the options that a section adds to those that it inherits, or declares anew."""
-    (parent,) = section.__bases__
-    assert issubclass(parent, Section)
-    return [
-        option for name, option in section.options.items() if parent.options.get(name) is not option
-    ]
+    parents = [parent for parent in section.__bases__ if issubclass(parent, Section)]
+    inherited = [option for parent in parents for option in parent.options.values()]
+    return [option for option in section.options.values() if option not in inherited]
 
 
 def _broker_table(section: type[Section]) -> str:
@@ -210,9 +211,13 @@ def _read_attributes() -> tuple[set[str], set[str]]:
     by_clients: set[str] = set()
     for path in SOURCES.rglob("*.py"):
         parts = path.relative_to(SOURCES).parts
-        if "config" not in parts:
-            read = by_clients if parts[0] in CLIENT_FOLDERS else by_brokers
-            read.update(re.findall(r"(?:options|\))\.([a-z]\w*)", path.read_text()))
+        if "config" in parts:
+            continue
+        read = set(re.findall(r"(?:options|\))\.([a-z]\w*)", path.read_text()))
+        if parts[0] in CLIENT_FOLDERS:
+            by_clients |= read
+        if parts[0] not in CLIENT_FOLDERS or parts[:2] == LOGINS:
+            by_brokers |= read
     return by_brokers, by_clients
 
 

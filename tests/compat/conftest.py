@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.zookeeper import zookeeper, zookeeper_classpath  # noqa: F401
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import start_barnabas
 

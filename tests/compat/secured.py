@@ -83,6 +83,7 @@ def secured_broker(directory: Path) -> Iterator[Secured]:
             "org.apache.kafka.common.security.oauthbearer.internals.unsecured."
             "OAuthBearerUnsecuredValidatorCallbackHandler"
         ),
+        "delegation.token.secret.key": "token-secret",
         "group.initial.rebalance.delay.ms": "100",
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",

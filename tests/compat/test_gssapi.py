@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.compat.pair import pair_of_brokers
 from tools.processes import free_port, wait_for_line
+
+from barnabas.testing.zookeeper import ZooKeeperServer
 
 pytest.importorskip("gssapi", reason="barnabas[kerberos] is not installed")
 
@@ -64,6 +68,23 @@ async def run(bootstrap, topic):
 
 asyncio.run(run(*sys.argv[1:]))
 """
+OURS = """
+import json, sys
+import barnabas, barnabas.admin
+
+bootstrap, topic, more = sys.argv[1:]
+options = dict(bootstrap_servers=bootstrap, security_protocol="SASL_PLAINTEXT",
+               sasl_mechanism="GSSAPI", **json.loads(more))
+with barnabas.KafkaAdminClient(**options) as admin:
+    admin.create_topics([barnabas.admin.NewTopic(topic, 1, 1)])
+with barnabas.KafkaProducer(**options) as producer:
+    for number in range(5):
+        producer.send(topic, b"%d" % number)
+    producer.flush(timeout=60)
+with barnabas.KafkaConsumer(topic, **options, group_id=topic, auto_offset_reset="earliest",
+                            consumer_timeout_ms=30_000) as consumer:
+    print(*[next(consumer).value.decode() for _ in range(5)])
+"""
 
 
 @dataclass
@@ -73,7 +94,25 @@ class Realm:
     directory: Path
     environment: dict[str, str]
     bootstrap: str = ""
+    short: str = ""
+    """The address of a listener whose sessions end after a second."""
     log: Path = Path()
+
+    @property
+    def broker_login(self) -> str:
+        """Return the JAAS entry of brokers."""
+        return (
+            f'{LOGIN} keyTab="{self.directory}/kafka-localhost.keytab" '
+            'principal="kafka/localhost@EXAMPLE.COM";'
+        )
+
+    def ours(
+        self, topic: str, login: str | None = None, code: int = 0, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a client of ours."""
+        given = json.dumps({} if login is None else {"sasl.jaas.config": login})
+        command = (sys.executable, "-c", OURS, self.bootstrap, topic, given)
+        return self.run(*command, code=code, **more)
 
     def run(self, *command: str, code: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -132,15 +171,18 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
 def _broker(realm: Realm) -> Iterator[Realm]:
     options = {
         "log.dirs": f"{realm.directory}/data",
-        "listeners": "OPEN://localhost:0,SASL://localhost:0",
-        "listener.security.protocol.map": "OPEN:PLAINTEXT,SASL:SASL_PLAINTEXT",
+        "listeners": "OPEN://localhost:0,SASL://localhost:0,SHORT://localhost:0",
+        # Clients ask for tickets by this name; without it they get the address that they dialled.
+        "advertised.listeners": "OPEN://localhost:0,SASL://localhost:0,SHORT://localhost:0",
+        "listener.security.protocol.map": (
+            "OPEN:PLAINTEXT,SASL:SASL_PLAINTEXT,SHORT:SASL_PLAINTEXT"
+        ),
         "inter.broker.listener.name": "OPEN",
+        "listener.name.short.connections.max.reauth.ms": "1200",
         "offsets.topic.replication.factor": "1",
         "group.initial.rebalance.delay.ms": "0",
-        "listener.name.sasl.gssapi.sasl.jaas.config": (
-            f'{LOGIN} keyTab="{realm.directory}/kafka-localhost.keytab" '
-            'principal="kafka/localhost@EXAMPLE.COM";'
-        ),
+        "listener.name.sasl.gssapi.sasl.jaas.config": realm.broker_login,
+        "listener.name.short.gssapi.sasl.jaas.config": realm.broker_login,
         "sasl.kerberos.principal.to.local.rules": r"RULE:[2:$1-$2](x-.*),RULE:[1:$1]/U",
     }
     file = realm.directory / "server.properties"
@@ -156,7 +198,8 @@ def _broker(realm: Realm) -> Iterator[Realm]:
         )
     try:
         wait_for_line(broker, realm.log, "is ready on", 60)
-        (realm.bootstrap,) = re.findall(r"SASL://(localhost:\d+)", realm.log.read_text())
+        addresses = dict(re.findall(r"(\w+)://(localhost:\d+)", realm.log.read_text()))
+        realm.bootstrap, realm.short = addresses["SASL"], addresses["SHORT"]
         yield realm
     finally:
         broker.terminate()
@@ -177,3 +220,82 @@ def test_a_principal_without_a_rule_is_refused(realm: Realm) -> None:
     )
     assert "KafkaConnectionError" in done.stderr
     assert "no rule applies to 'bob/admin@EXAMPLE.COM'" in realm.log.read_text()
+
+
+def test_ours_with_a_keytab(realm: Realm) -> None:
+    login = f'{LOGIN} keyTab="{realm.directory}/alice.keytab" principal="alice@EXAMPLE.COM";'
+    nowhere = f"FILE:{realm.directory}/nowhere"
+    done = realm.ours("keytab", login, KRB5CCNAME=nowhere)
+    assert done.stdout.split() == ["0", "1", "2", "3", "4"]
+    assert not (realm.directory / "nowhere").exists()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_ours_with_a_ticket(realm: Realm, named: bool) -> None:
+    """In the cache that the entry names, or in that of the environment."""
+    tickets = realm.tickets("alice@EXAMPLE.COM")
+    module = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true"
+    if named:
+        login = f'{module} ticketCache="{tickets}" serviceName="kafka";'
+        done = realm.ours("named", login)
+    else:
+        done = realm.ours("environment", KRB5CCNAME=tickets)
+    assert done.stdout.split() == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("login", "why"),
+    [
+        (f'{LOGIN} keyTab="/absent" principal="alice@EXAMPLE.COM";', "Kerberos: "),
+        ('X required serviceName="other";', "Kerberos: "),
+        (f'{LOGIN} keyTab="{{}}/bob-admin.keytab" principal="bob/admin@EXAMPLE.COM";', "GSSAPI"),
+    ],
+)
+def test_ours_are_told_why_they_are_not_let_in(realm: Realm, login: str, why: str) -> None:
+    tickets = realm.tickets("alice@EXAMPLE.COM")
+    done = realm.ours("refused", login.format(realm.directory), code=1, KRB5CCNAME=tickets)
+    assert "AuthenticationFailedError" in done.stderr
+    assert why in done.stderr.splitlines()[-1]
+
+
+def test_ours_renew_their_sessions(realm: Realm) -> None:
+    login = f'{LOGIN} keyTab="{realm.directory}/alice.keytab" principal="alice@EXAMPLE.COM";'
+    program = (
+        "import sys, time, barnabas\n"
+        "with barnabas.KafkaProducer(bootstrap_servers=sys.argv[1], sasl_mechanism='GSSAPI',"
+        " security_protocol='SASL_PLAINTEXT', sasl_jaas_config=sys.argv[2]) as producer:\n"
+        "    end = time.monotonic() + 4\n"
+        "    while time.monotonic() < end:\n"
+        "        producer.send('renewed', b'x').get(30)\n"
+    )
+    realm.run(sys.executable, "-c", program, realm.short, login)
+    assert "logged in by GSSAPI again" in realm.log.read_text()
+
+
+def test_brokers_log_in_to_each_other(
+    realm: Realm, zookeeper: ZooKeeperServer, tmp_path: Path
+) -> None:
+    """Two brokers, whose only listener demands a ticket, replicate what a client writes."""
+    options = {
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "listener.name.in.gssapi.sasl.jaas.config": realm.broker_login,
+    }
+    with pair_of_brokers(tmp_path, f"{zookeeper.address}/gssapi", options, realm.environment) as (
+        bootstrap,
+        logs,
+    ):
+        login = f'{LOGIN} keyTab="{realm.directory}/alice.keytab" principal="alice@EXAMPLE.COM";'
+        program = (
+            "import sys, barnabas, barnabas.admin\n"
+            "options = dict(bootstrap_servers=sys.argv[1], sasl_mechanism='GSSAPI',"
+            " security_protocol='SASL_PLAINTEXT', sasl_jaas_config=sys.argv[2])\n"
+            "with barnabas.KafkaAdminClient(**options) as admin:\n"
+            "    admin.create_topics([barnabas.admin.NewTopic('both', 1, 2,"
+            " topic_configs={'min.insync.replicas': '2'})])\n"
+            "with barnabas.KafkaProducer(**options, acks='all') as producer:\n"
+            "    print(producer.send('both', b'x').get(60).offset)\n"
+        )
+        done = realm.run(sys.executable, "-c", program, bootstrap, login)
+    assert done.stdout.split() == ["0"]
+    assert any("'kafka' logged in by GSSAPI" in log.read_text() for log in logs)

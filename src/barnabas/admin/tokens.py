@@ -8,7 +8,7 @@ await expire_delegation_token(client, token.hmac)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barnabas.admin.controller import at_controller
 from barnabas.admin.failures import check
@@ -44,7 +44,7 @@ class DelegationToken:
     """A token; `hmac` is its secret. Principals are written like `User:ada`."""
 
     token_id: str
-    hmac: bytes
+    hmac: bytes = field(repr=False)
     owner: str
     requester: str | None
     issue_ms: int

@@ -41,16 +41,18 @@ class Mechanism(Protocol):
     async def first(self) -> bytes:
         """Return the first message."""
 
-    def next(self, challenge: bytes) -> bytes:
+    async def next(self, challenge: bytes) -> bytes:
         """Return the response to a challenge; raise AuthenticationFailedError if it is invalid."""
+
+
+Converse = Callable[[str], Mechanism]
+"""Begins a conversation with the broker on a host."""
 
 
 class Authentication:
     """Authenticates connections by a mechanism, each with a conversation of its own."""
 
-    def __init__(
-        self, mechanism: str, converse: Callable[[], Mechanism], random: Callable[[], float]
-    ) -> None:
+    def __init__(self, mechanism: str, converse: Converse, random: Callable[[], float]) -> None:
         self.mechanism = mechanism
         self._converse = converse
         self._random = random
@@ -58,14 +60,14 @@ class Authentication:
     async def __call__(self, ask: Ask, address: Address) -> float:
         """Authenticate; return after how many milliseconds to reauthenticate, 0: never."""
         await self._choose(ask, address)
-        conversation = self._converse()
+        conversation = self._converse(address.host)
         message = await conversation.first()
         while True:
             answer: SaslAuthenticateResponse = await ask(
                 SaslAuthenticateRequest(auth_bytes=message)
             )
             self._check(answer, address)
-            message = conversation.next(answer.auth_bytes)
+            message = await conversation.next(answer.auth_bytes)
             if conversation.done:
                 break
         part = RENEW_FROM + (RENEW_TO - RENEW_FROM) * self._random()

@@ -172,6 +172,8 @@ def reason(failure: BaseException) -> str:
     """Return a failure of the operating system in familiar words."""
     if isinstance(failure, ConnectionRefusedError):
         return "connection refused"
+    if isinstance(failure, ConnectionResetError):  # asyncio raises it without a number
+        return "connection reset by peer"
     if isinstance(failure, TimeoutError):
         return "no response in time"
     if isinstance(failure, socket.gaierror):

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from barnabas.client.authentication import Authentication, Mechanism
+from barnabas.client.authentication import Authentication, Converse
 from barnabas.client.opening import Login
+from barnabas.client.sasl.conversations import with_password, with_ticket, with_token
 from barnabas.client.sasl.oauthbearer import OAuthBearer
-from barnabas.client.sasl.plain import Plain
-from barnabas.client.sasl.scram import Scram
+from barnabas.client.tls_context import tls_context
 from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.security import SecurityOptions
 from barnabas.model.errors import ConfigError
-from barnabas.tls.context import client_context
-from barnabas.tls.settings import TlsSettings, check_store_type
-from barnabas.tls.stores import KeyStore, TrustStore
+
+JAAS = "sasl.jaas.config"
 
 
 def tls_of(options: SecurityOptions) -> ssl.SSLContext | None:
@@ -31,63 +28,39 @@ def tls_of(options: SecurityOptions) -> ssl.SSLContext | None:
         if not isinstance(given, ssl.SSLContext):
             raise ConfigError(f"ssl.context={given!r}: must be an ssl.SSLContext")
         return given
-    settings = _settings(options)
-    return client_context(
-        settings, settings.key_store.read() if settings.key_store.is_set else None
-    )
-
-
-def _settings(options: SecurityOptions) -> TlsSettings:
-    check_store_type("ssl.keystore.type", options.ssl_keystore_type)
-    check_store_type("ssl.truststore.type", options.ssl_truststore_type)
-    separate = options.ssl_certfile is not None
-    return TlsSettings(
-        KeyStore(
-            options.ssl_certfile if separate else options.ssl_keystore_location,
-            options.ssl_keystore_password,
-            options.ssl_password,
-            options.ssl_keystore_certificate_chain,
-            options.ssl_keystore_key,
-            options.ssl_keyfile,
-            option="ssl.certfile" if separate else "ssl.keystore.location",
-        ),
-        TrustStore(
-            options.ssl_cafile,
-            options.ssl_truststore_password,
-            options.ssl_truststore_certificates,
-            option="ssl.cafile",
-        ),
-        protocols=options.ssl_enabled_protocols,
-        cipher_suites=tuple(filter(None, re.split("[,:]", options.ssl_ciphers or ""))),
-        ciphers_option="ssl.ciphers",
-        check_hostname=(
-            options.ssl_check_hostname and options.ssl_endpoint_identification_algorithm == "https"
-        ),
-        crl_location=options.ssl_crlfile,
-        crl_option="ssl.crlfile",
-    )
+    return tls_context(options)
 
 
 def login_of(options: SecurityOptions, random: Callable[[], float]) -> Login | None:
     """Return the authenticator of connections; None without SASL."""
     if not options.uses_sasl:
         return None
-    converse = _conversations(options)
-    converse()  # credentials that cannot be sent to any broker fail now
+    converse = _conversations(options, random)
+    converse("")  # credentials that cannot be sent to any broker fail now
     return Authentication(options.sasl_mechanism, converse, random)
 
 
-def _conversations(options: SecurityOptions) -> Callable[[], Mechanism]:
+def _conversations(options: SecurityOptions, random: Callable[[], float]) -> Converse:
     """Return a function that begins a conversation of the configured mechanism."""
-    mechanism = options.sasl_mechanism
+    mechanism, entry = options.sasl_mechanism, options.login_entry
+    jaas = entry.options if entry is not None else {}
     if mechanism == "OAUTHBEARER":
-        return partial(OAuthBearer, options.sasl_oauth_token_provider)
+        provider = options.sasl_oauth_token_provider
+        if provider is not None:
+            return lambda host: OAuthBearer(provider)
+        return with_token(options, jaas, JAAS, random)
+    if mechanism == "GSSAPI":
+        return with_ticket(
+            options,
+            jaas,
+            JAAS,
+            domain=options.sasl_kerberos_domain_name,
+            name=options.sasl_kerberos_name,
+        )
     user, secret = options.sasl_plain_username, options.sasl_plain_password
     assert user is not None  # checked when the options were parsed
     assert secret is not None
-    if mechanism == "PLAIN":
-        return partial(Plain, user, secret.value)
-    return partial(Scram, mechanism, user, secret.value)
+    return with_password(mechanism, user, secret.value, jaas)
 
 
 def socket_options_of(options: CommonOptions) -> list[tuple[int, int, Any]]:

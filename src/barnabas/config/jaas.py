@@ -28,6 +28,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[0-7]{1,2}|.)", re.DOTALL)
+_QUOTED = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r"}
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
@@ -78,6 +79,13 @@ def jaas_file(text: str, path: str) -> dict[str, tuple[JaasEntry, ...]]:
             raise tokens.error(f"section {name} has no login module")
         sections[name] = tuple(entries)
     return sections
+
+
+def quoted(value: str) -> str:
+    """Return a value as it stands in an entry, whatever characters it has."""
+    for character, escape in _QUOTED.items():  # the backslash first
+        value = value.replace(character, escape)
+    return f'"{value}"'
 
 
 def _entry(tokens: _Tokens) -> JaasEntry:

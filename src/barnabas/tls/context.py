@@ -59,7 +59,7 @@ def client_context(settings: TlsSettings, own: KeyPair | None) -> ssl.SSLContext
 
 def _configure(context: ssl.SSLContext, settings: TlsSettings, own: KeyPair | None) -> None:
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    _set_versions(context, settings.protocols)
+    _set_versions(context, settings.protocols, settings.protocols_option)
     if settings.cipher_suites:
         select(context, settings.cipher_suites, settings.ciphers_option)
     else:
@@ -68,12 +68,10 @@ def _configure(context: ssl.SSLContext, settings: TlsSettings, own: KeyPair | No
         _load_own(context, settings, own)
 
 
-def _set_versions(context: ssl.SSLContext, protocols: tuple[str, ...]) -> None:
+def _set_versions(context: ssl.SSLContext, protocols: tuple[str, ...], option: str) -> None:
     unknown = [name for name in protocols if name not in VERSIONS]
     if unknown or not protocols:
-        raise ConfigError(
-            f"ssl.enabled.protocols={','.join(protocols)}: must be some of {', '.join(VERSIONS)}"
-        )
+        raise ConfigError(f"{option}={','.join(protocols)}: must be some of {', '.join(VERSIONS)}")
     chosen = [VERSIONS[name] for name in protocols]
     with warnings.catch_warnings():
         # Old versions are deprecated in Python; they are listed on purpose.
@@ -122,17 +120,18 @@ def _load_own(context: ssl.SSLContext, settings: TlsSettings, own: KeyPair) -> N
         try:
             context.load_cert_chain(path, password=secret)
         except (OSError, ValueError) as failure:
-            raise ConfigError(f"{named}: {_why(failure, encrypted=bool(secret))}") from None
+            password = store.key_password_option if secret else None
+            raise ConfigError(f"{named}: {_why(failure, password)}") from None
 
 
-def _why(failure: Exception, *, encrypted: bool) -> str:
+def _why(failure: Exception, password_option: str | None) -> str:
     reason = getattr(failure, "reason", None) or str(failure)
     if reason == "KEY_VALUES_MISMATCH":
         return "the private key does not belong to the first certificate"
     if reason in ("EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"):
         return f"OpenSSL rejects the certificate ({reason.lower().replace('_', ' ')})"
-    if encrypted:
-        return "the key cannot be decrypted; is ssl.key.password right?"
+    if password_option is not None:
+        return f"the key cannot be decrypted; is {password_option} right?"
     return f"not a readable key and certificate ({reason})"
 
 

@@ -19,6 +19,7 @@ class TlsSettings:
     key_store: KeyStore = field(default_factory=KeyStore)
     trust_store: TrustStore = field(default_factory=TrustStore)
     protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    protocols_option: str = "ssl.enabled.protocols"
     cipher_suites: tuple[str, ...] = ()
     ciphers_option: str = "ssl.cipher.suites"
     client_auth: str = "none"

@@ -48,6 +48,9 @@ class KeyStore:
     key_location: str | None = None
     """A second file, with the key alone."""
     option: str = "ssl.keystore.location"
+    password_option: str = "ssl.keystore.password"
+    key_password_option: str = "ssl.key.password"
+    """The same name twice: one password for both, which decrypts a key in PEM, too."""
 
     @property
     def is_set(self) -> bool:
@@ -98,9 +101,10 @@ class KeyStore:
         if self.key_location is not None:
             key = _read("ssl.keyfile", self.key_location).decode("utf-8", "replace")
             found = [block for block in found if not block.is_key] + blocks(key)
-        if self.password is not None and found:
+        if self.password is not None and found and not self._one_password:
             raise ConfigError(
-                f"{named}: PEM has no ssl.keystore.password; use ssl.key.password for its key"
+                f"{named}: PEM has no {self.password_option}; use {self.key_password_option} for "
+                "its key"
             )
         return self._from_pem(found, named)
 
@@ -119,8 +123,12 @@ class KeyStore:
         if not keys[0].is_encrypted:
             return KeyPair(texts[0], chain)
         if self.key_password is None:
-            raise ConfigError(f"{named}: the key is encrypted; set ssl.key.password")
+            raise ConfigError(f"{named}: the key is encrypted; set {self.key_password_option}")
         return KeyPair(texts[0], chain, self.key_password.value)
+
+    @property
+    def _one_password(self) -> bool:
+        return self.password_option == self.key_password_option
 
     def _from_jks(self, data: bytes) -> KeyPair:
         password = self._store_password()
@@ -148,7 +156,7 @@ class KeyStore:
 
     def _store_password(self) -> str:
         if self.password is None:
-            raise ConfigError(f"{self.option}={self.location}: set ssl.keystore.password, too")
+            raise ConfigError(f"{self.option}={self.location}: set {self.password_option}, too")
         return self.password.value
 
 
@@ -160,6 +168,7 @@ class TrustStore:
     password: Password | None = None
     certificates: Password | None = None
     option: str = "ssl.truststore.location"
+    password_option: str = "ssl.truststore.password"
 
     @property
     def is_set(self) -> bool:
@@ -201,7 +210,7 @@ class TrustStore:
                 raise ConfigError(f"{named}: the store has no trusted certificate")
             return [each.certificate.public_bytes(serialization.Encoding.DER) for each in trusted]
         if self.password is not None:
-            raise ConfigError(f"{named}: PEM has no ssl.truststore.password")
+            raise ConfigError(f"{named}: PEM has no {self.password_option}")
         return self._from_pem(data.decode("utf-8", "replace"), named)
 
     def _from_pem(self, text: str, named: str) -> Sequence[bytes]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from importlib import import_module
+from math import inf
 from typing import Final
 
 from barnabas.model.errors import RemoteProtocolError
@@ -74,7 +75,13 @@ class Api:
         ApiVersions responses keep the oldest header: a client reads them before it knows the
         broker.
         """
-        return 1 if self.key != API_VERSIONS_KEY and self.is_flexible(version) else 0
+        return 1 if version >= self.tagged_response_from else 0
+
+    @cached_property
+    def tagged_response_from(self) -> float:
+        """The first version whose response header has tags; infinite if none has."""
+        flexible_from = self.flexible_from
+        return inf if flexible_from is None or self.key == API_VERSIONS_KEY else flexible_from
 
     def _declared(self, suffix: str) -> type[Message]:
         module = import_module(f"barnabas.wire.messages.{module_name(self.name)}")

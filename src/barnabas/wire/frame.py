@@ -39,19 +39,23 @@ def response_frame(message: Message, version: int, correlation_id: int) -> bytes
     return join(response_parts(message, version, correlation_id))
 
 
-def response_parts(message: Message, version: int, correlation_id: int) -> list[Any]:
+def response_parts(
+    message: Message, version: int, correlation_id: int, parts: list[Any] | None = None
+) -> list[Any]:
     """Encode a whole response to pieces in order, its records as given.
 
-    Anything with a length may stand for records, so that a piece can be a slice of a file.
+    Anything with a length may stand for records, so that a piece can be a slice of a file. The
+    pieces of the body are given if they were encoded before.
     """
-    parts = encode_parts(message, version)
-    size = sum(map(len, parts))
+    if parts is None:
+        parts = encode_parts(message, version)
+    size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
     if size > SIZE_MAX:
         raise LocalProtocolError(
             f"{type(message).__name__} of {size} bytes exceeds the frame limit of {SIZE_MAX}"
         )
     # The hottest frames of a broker: size and header are packed together, before the body.
-    if api_of(type(message)).response_header_version(version):
+    if version >= api_of(type(message)).tagged_response_from:
         head = _SIZE_AND_TAGGED_HEADER.pack(size + 5, correlation_id, 0)
     else:
         head = _SIZE_AND_HEADER.pack(size + 4, correlation_id)

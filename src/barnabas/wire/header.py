@@ -22,6 +22,7 @@ from barnabas.wire.primitives import Buffer, Malformed, long_uvarint, skip_tags
 _FIXED: Final = struct.Struct(">hhi")
 _LENGTH: Final = struct.Struct(">h")
 _CORRELATION: Final = struct.Struct(">i")
+_new_tuple: Final = tuple.__new__  # a named tuple's own constructor is a Python function
 
 
 class RequestHeader(NamedTuple):
@@ -64,7 +65,7 @@ def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHea
         raise RemoteProtocolError("the frame ends inside the request header") from failure
     except (Malformed, UnicodeDecodeError) as failure:
         raise RemoteProtocolError(f"the request header cannot be read: {failure}") from failure
-    return RequestHeader(key, version, correlation_id, client_id), position
+    return _new_tuple(RequestHeader, (key, version, correlation_id, client_id)), position
 
 
 def encode_request_header(

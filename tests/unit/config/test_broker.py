@@ -103,7 +103,7 @@ def test_no_option_is_declared_twice() -> None:
         for section in BrokerOptions.__mro__[1:]
         if section is not Section and issubclass(section, Section)
     ]
-    assert len(sections) == 16
+    assert len(sections) == 17
     assert sum(len(section.options) for section in sections) == len(BrokerOptions.options)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.config.jaas import JaasEntry, jaas_entry, jaas_file
+from barnabas.config.jaas import JaasEntry, jaas_entry, jaas_file, quoted
 from barnabas.model.errors import ConfigError
 
 OPTION = "sasl.jaas.config"
@@ -108,3 +108,9 @@ def test_broken_files_are_refused(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=r"^jaas\.conf=\[hidden\]: ") as failure:
         jaas_file(text, "jaas.conf")
     assert why in str(failure.value)
+
+
+@pytest.mark.parametrize("value", ["", "plain", 'q"uo\\te;', "\\n is no\nbreak\r", "//", "é東 '"])
+def test_what_is_quoted_is_read_as_it_was(value: str) -> None:
+    entry = jaas_entry(f"C required a={quoted(value)} b=c;", OPTION)
+    assert entry.options == {"a": value, "b": "c"}

@@ -26,7 +26,11 @@ JAVA_11_DEFAULTS = {"ssl.enabled.protocols": "TLSv1.2,TLSv1.3", "ssl.protocol": 
 """What Kafka's defaults are on Java 11 and later; the table has those of Java 8."""
 KAFKA_4_NAMES = {"group.consumer.migration.policy"}
 """Where Kafka 4 is followed and not 3.9, which the table is of (docs/design/decisions.md)."""
-JVM_NAMES = {"java.security.auth.login.config"}
+JVM_NAMES = {
+    "java.security.auth.login.config",
+    "zookeeper.sasl.client",
+    "zookeeper.sasl.clientconfig",
+}
 """What is a property of the JVM in Kafka, and an option here."""
 OTHER_DEFAULTS = KAFKA_4_DEFAULTS | JAVA_11_DEFAULTS
 SCOPES = {"no": "no", "per broker": "broker", "cluster": "cluster"}

@@ -9,7 +9,7 @@ import pytest
 
 from barnabas.model.errors import LocalProtocolError
 from barnabas.wire.apis import api
-from barnabas.wire.codec import decode
+from barnabas.wire.codec import decode, encode_parts
 from barnabas.wire.frame import (
     decode_response,
     request_frame,
@@ -67,6 +67,16 @@ def test_pieces_join_to_the_frame() -> None:
     assert any(part is records for part in parts)
     assert b"".join(parts) == response_frame(response, 12, 3)
     assert struct.unpack_from(">i", parts[0])[0] == sum(map(len, parts)) - 4
+
+
+def test_a_body_that_was_encoded_before_is_not_encoded_again() -> None:
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[])])
+    body = encode_parts(response, 12)
+    response.responses = []
+    parts = response_parts(response, 12, 3, body)
+    assert b"".join(parts) != response_frame(response, 12, 3)
+    response.responses = [FetchableTopicResponse(topic="t", partitions=[])]
+    assert b"".join(parts) == response_frame(response, 12, 3)
 
 
 def test_an_answer_that_no_frame_can_tell_the_size_of() -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.client.errors import AuthenticationFailedError
+from barnabas.client.errors import AuthenticationFailedError, ConnectError
 from barnabas.model.errors import ConfigError
 
 _SEPARATOR = b"\x01"
@@ -39,6 +39,8 @@ class OAuthBearer:
             token = await self._token()
             extensions = getattr(self._provider, "extensions", None)
             pairs: dict[str, str] = extensions() if callable(extensions) else {}
+        except (AuthenticationFailedError, ConnectError):  # its own, with the reason
+            raise
         except Exception as failure:  # user code may raise anything
             raise AuthenticationFailedError(
                 f"sasl.oauth.token.provider failed: {failure!r}"
@@ -50,7 +52,7 @@ class OAuthBearer:
         fields = [f"auth=Bearer {token}", *(f"{name}={value}" for name, value in pairs.items())]
         return b"n,," + b"".join(_SEPARATOR + field.encode() for field in fields) + 2 * _SEPARATOR
 
-    def next(self, challenge: bytes) -> bytes:
+    async def next(self, challenge: bytes) -> bytes:
         if challenge:
             return _SEPARATOR
         self.done = True

@@ -13,6 +13,6 @@ class Plain:
     async def first(self) -> bytes:
         return self._message
 
-    def next(self, challenge: bytes) -> bytes:
+    async def next(self, challenge: bytes) -> bytes:
         self.done = True
         return b""

@@ -30,6 +30,7 @@ from barnabas.config.broker.transactions import TransactionsOptions
 from barnabas.config.broker.zookeeper import ZookeeperOptions
 from barnabas.config.jaas import jaas_entry
 from barnabas.config.listeners import Listeners, parse_listeners
+from barnabas.config.login import LoginOptions
 from barnabas.config.option import Option
 from barnabas.model.errors import ConfigError
 
@@ -62,6 +63,7 @@ class BrokerOptions(
     TransactionsOptions,
     SecurityOptions,
     SaslOptions,
+    LoginOptions,
     TlsOptions,
     QuotasOptions,
     ReportingOptions,

@@ -8,6 +8,13 @@ from barnabas.config.option import Password, Section, option
 class OwnOptions(Section):
     """Options that Kafka does not have; their names begin with `barnabas.`."""
 
+    barnabas_initial_users_dir: str | None = option(
+        "barnabas.initial.users.dir",
+        "string",
+        default=None,
+        doc="Directory with a file per SCRAM user, as `barnabas security init` writes them. A "
+        "broker adds these users and their ACLs to its cluster, each only once.",
+    )
     barnabas_sendfile_min_bytes: int = option(
         "barnabas.sendfile.min.bytes",
         "int",
@@ -52,4 +59,11 @@ class OwnOptions(Section):
         "password",
         default=None,
         doc="Credentials for ZooKeeper, as user:password (digest scheme).",
+    )
+    barnabas_zookeeper_ssl_crl_location: str | None = option(
+        "barnabas.zookeeper.ssl.crl.location",
+        "string",
+        default=None,
+        doc="File with certificate revocation lists (PEM) of all CAs trusted for ZooKeeper: "
+        "revoked servers are not connected to.",
     )

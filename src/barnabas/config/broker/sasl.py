@@ -20,7 +20,8 @@ class SaslOptions(Section):
         "string",
         default="GSSAPI",
         dynamic="broker",
-        doc="SASL mechanism between brokers.",
+        doc="SASL mechanism between brokers. The control plane may have another, under the name "
+        "listener.name.<listener>.sasl.mechanism.inter.broker.protocol.",
     )
     sasl_jaas_config: Password | None = option(
         "sasl.jaas.config",
@@ -35,7 +36,8 @@ class SaslOptions(Section):
         "string",
         default=None,
         doc="File with the login modules of listeners that have no sasl.jaas.config, in a section "
-        "<listener>.KafkaServer or KafkaServer. In Kafka it is a property of the JVM.",
+        "<listener>.KafkaServer or KafkaServer, and with the broker's login to ZooKeeper. In "
+        "Kafka it is a property of the JVM.",
     )
     sasl_server_max_receive_size: int = option(
         "sasl.server.max.receive.size",
@@ -110,31 +112,8 @@ class SaslOptions(Section):
         default="scope",
         doc="Claim that contains the scopes.",
     )
-    sasl_oauthbearer_sub_claim_name: str = option(
-        "sasl.oauthbearer.sub.claim.name",
-        "string",
-        default="sub",
-        doc="Claim that contains the user name.",
-    )
     _without_effect = reserved(
         """
-        sasl.mechanism.controller.protocol                   string          GSSAPI          no      KRAFT     SASL mechanism towards controllers.
-        sasl.client.callback.handler.class                   class           -               no      JAVA      Class that supplies credentials to the client.
-        sasl.login.callback.handler.class                    class           -               no      JAVA      Class that supplies credentials to the login.
-        sasl.login.class                                     class           -               no      JAVA      Class that logs in.
-        sasl.login.refresh.buffer.seconds                    short:0..3600   300             broker  SECURITY  How long before expiry a login must be refreshed.
-        sasl.login.refresh.min.period.seconds                short:0..900    60              broker  SECURITY  Minimum time between login refreshes.
-        sasl.login.refresh.window.factor                     double:0.5..1   0.8             broker  SECURITY  Fraction of a credential's lifetime after which it is refreshed.
-        sasl.login.refresh.window.jitter                     double:0..0.25  0.05            broker  SECURITY  Maximum random jitter added to that fraction.
-        sasl.login.connect.timeout.ms                        int             -               no      SECURITY  Connect timeout towards the token service.
-        sasl.login.read.timeout.ms                           int             -               no      SECURITY  Read timeout towards the token service.
-        sasl.login.retry.backoff.ms                          long            100             no      SECURITY  Initial backoff after a failed login.
-        sasl.login.retry.backoff.max.ms                      long            10000           no      SECURITY  Maximum backoff after failed logins.
-        sasl.kerberos.service.name                           string          -               broker  KERBEROS  Kerberos service name of the brokers.
-        sasl.kerberos.kinit.cmd                              string          /usr/bin/kinit  broker  KERBEROS  Path to the kinit command.
-        sasl.kerberos.min.time.before.relogin                long            60000           broker  KERBEROS  Minimum time between logins.
-        sasl.kerberos.ticket.renew.jitter                    double          0.05            broker  KERBEROS  Random jitter added to the renewal time.
-        sasl.kerberos.ticket.renew.window.factor             double          0.8             broker  KERBEROS  Fraction of a ticket's lifetime after which it is renewed.
-        sasl.oauthbearer.token.endpoint.url                  string          -               no      SECURITY  URL that issues bearer tokens.
+        sasl.mechanism.controller.protocol  string  GSSAPI  no  KRAFT  SASL mechanism towards controllers.
         """  # noqa: E501
     )

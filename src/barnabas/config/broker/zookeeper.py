@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.config.option import Password, Section, option
-from barnabas.config.reasons import JAVA, KRAFT, PEM, REVOCATION
+from barnabas.config.reasons import JAVA, KRAFT, REVOCATION
 
 
 class ZookeeperOptions(Section):
@@ -31,7 +31,8 @@ class ZookeeperOptions(Section):
         "zookeeper.set.acl",
         "boolean",
         default=False,
-        doc="Whether nodes are created with ACLs.",
+        doc="Whether nodes are created with ACLs: the brokers may do everything, others may read "
+        "what is not secret. Needs a login, credentials or a certificate.",
     )
     zookeeper_max_in_flight_requests: int = option(
         "zookeeper.max.in.flight.requests",
@@ -54,6 +55,20 @@ class ZookeeperOptions(Section):
         reserved=JAVA,
         doc="Java class that implements the connection.",
     )
+    zookeeper_sasl_client: bool = option(
+        "zookeeper.sasl.client",
+        "boolean",
+        default=True,
+        doc="Whether the broker logs in to ZooKeeper, if java.security.auth.login.config has a "
+        "section for it. In Kafka it is a property of the JVM.",
+    )
+    zookeeper_sasl_clientconfig: str = option(
+        "zookeeper.sasl.clientconfig",
+        "string",
+        default="Client",
+        doc="Section of java.security.auth.login.config with the user name and password for "
+        "ZooKeeper (DIGEST-MD5). In Kafka it is a property of the JVM.",
+    )
     zookeeper_ssl_client_enable: bool = option(
         "zookeeper.ssl.client.enable",
         "boolean",
@@ -64,51 +79,52 @@ class ZookeeperOptions(Section):
         "zookeeper.ssl.keystore.location",
         "string",
         default=None,
-        doc="PEM file with this broker's private key and certificates.",
+        doc="File with this broker's private key and certificates: PEM, PKCS12 or JKS.",
     )
     zookeeper_ssl_keystore_password: Password | None = option(
         "zookeeper.ssl.keystore.password",
         "password",
         default=None,
-        doc="Password of that file.",
+        doc="Password of that file and of the key in it.",
     )
     zookeeper_ssl_keystore_type: str | None = option(
         "zookeeper.ssl.keystore.type",
         "string",
         default=None,
-        doc="Format of that file: PEM.",
+        doc="Format of that file: JKS, PKCS12 or PEM. Its content decides, so that any type will "
+        "do.",
     )
     zookeeper_ssl_truststore_location: str | None = option(
         "zookeeper.ssl.truststore.location",
         "string",
         default=None,
-        doc="PEM file with the trusted certificates; defaults to the system's.",
+        doc="File with the trusted certificates: PEM, PKCS12 or JKS; defaults to the system's.",
     )
     zookeeper_ssl_truststore_password: Password | None = option(
         "zookeeper.ssl.truststore.password",
         "password",
         default=None,
-        reserved=PEM,
-        doc="Password of that file.",
+        doc="Password of that file; PEM has none.",
     )
     zookeeper_ssl_truststore_type: str | None = option(
         "zookeeper.ssl.truststore.type",
         "string",
         default=None,
-        doc="Format of that file: PEM.",
+        doc="Format of that file: JKS, PKCS12 or PEM. Its content decides, so that any type will "
+        "do.",
     )
     zookeeper_ssl_cipher_suites: tuple[str, ...] | None = option(
         "zookeeper.ssl.cipher.suites",
         "list",
         default=None,
-        doc="Enabled cipher suites, by their OpenSSL names.",
+        doc="Enabled cipher suites, by the names of Java or OpenSSL.",
     )
     zookeeper_ssl_crl_enable: bool = option(
         "zookeeper.ssl.crl.enable",
         "boolean",
         default=False,
-        reserved=REVOCATION,
-        doc="Whether revocation lists are checked.",
+        doc="Whether revocation lists are checked: those of barnabas.zookeeper.ssl.crl.location, "
+        "which must be set.",
     )
     zookeeper_ssl_enabled_protocols: tuple[str, ...] | None = option(
         "zookeeper.ssl.enabled.protocols",

@@ -24,6 +24,7 @@ from barnabas.model.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ClientSectionType = TypeVar("ClientSectionType", bound="ClientSection")
+Value = TypeVar("Value")
 
 
 class ClientSection(Section):
@@ -40,26 +41,33 @@ def parse_client_options(
 
     Options that are accepted to no effect are logged by name, with the reason.
     """
-    known = _spellings(section)
-    values: dict[str, object] = {}
-    spelled: dict[str, str] = {}
-    for name, value in given.items():
-        option = known.get(name)
-        if option is None:  # the value is not shown: it may be a secret under a misspelt name
+    known = spellings(section)
+    for name in given:
+        if name not in known:  # the value is not shown: it may be a secret under a misspelt name
             raise ConfigError(f"{name}: no such option{suggest(name, known)}")
-        if value is None:  # how kafka-python leaves an option unset
-            continue
-        if option in values and values[option] != value:
-            raise ConfigError(f"{spelled[option]} and {name} give different values for {option}")
-        values[option] = value
-        spelled[option] = name
+    # None is how kafka-python leaves an option unset.
+    values = by_option(section, {name: value for name, value in given.items() if value is not None})
     options = section.parse(values)
     for warning in options.warnings():
         log.warning("%s", warning)
     return options
 
 
-def _spellings(section: type[ClientSection]) -> dict[str, str]:
+def by_option(section: type[ClientSection], given: Mapping[str, Value]) -> dict[str, Value]:
+    """Return values by the options that their names mean; unknown names stay as they are."""
+    known = spellings(section)
+    values: dict[str, Value] = {}
+    spelled: dict[str, str] = {}
+    for name, value in given.items():
+        option = known.get(name, name)
+        if option in values and values[option] != value:
+            raise ConfigError(f"{spelled[option]} and {name} give different values for {option}")
+        values[option] = value
+        spelled[option] = name
+    return values
+
+
+def spellings(section: type[ClientSection]) -> dict[str, str]:
     """Return the option that each accepted name means."""
     dotted = {name: name for name in section.options}
     for parent in reversed(section.__mro__):

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from barnabas.config.clients.classes import ROLES, found
 from barnabas.config.clients.java import JavaOptions
-from barnabas.config.jaas import jaas_entry
+from barnabas.config.jaas import JaasEntry, jaas_entry
+from barnabas.config.login import LoginOptions
 from barnabas.config.option import Password, option
-from barnabas.config.reasons import FROM_PROVIDER, KERBEROS
 
 
-class SecurityOptions(JavaOptions):
+class SecurityOptions(JavaOptions, LoginOptions):
     """How a client and its brokers authenticate each other."""
 
     other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -158,8 +158,8 @@ class SecurityOptions(JavaOptions):
         "sasl.mechanism",
         "string",
         default="PLAIN",
-        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"),
-        doc="SASL mechanism. Kafka's default, GSSAPI (Kerberos), is not supported.",
+        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"),
+        doc="SASL mechanism. Kafka's default is GSSAPI (Kerberos), which needs the extra kerberos.",
     )
     sasl_plain_username: str | None = option(
         "sasl.plain.username",
@@ -174,7 +174,10 @@ class SecurityOptions(JavaOptions):
         "sasl.jaas.config",
         "password",
         default=None,
-        doc='The same in JAAS form: …LoginModule required username="…" password="…";',
+        doc="Credentials in Kafka's form: …LoginModule required and options: username and password "
+        "(with tokenauth=true those of a delegation token); clientId, clientSecret, scope, "
+        "extension_… and ssl.… of a token endpoint; unsecuredLogin…; keyTab, principal and others "
+        "of Kerberos.",
     )
     sasl_oauth_token_provider: Any = option(
         "sasl.oauth.token.provider",
@@ -183,19 +186,23 @@ class SecurityOptions(JavaOptions):
         doc="Object whose token() returns the OAUTHBEARER token (extensions() may return a dict of"
         " strings with it), or a function that returns the token; both may be coroutines.",
     )
-    sasl_oauthbearer_token_endpoint_url: str | None = option(
-        "sasl.oauthbearer.token.endpoint.url",
+    sasl_kerberos_domain_name: str | None = option(
+        "sasl.kerberos.domain.name",
         "string",
         default=None,
-        refused=FROM_PROVIDER,
-        doc="URL that issues bearer tokens.",
+        doc="Host name in the Kerberos principals of the brokers; unset: the host that is dialled.",
     )
-    sasl_kerberos_name: object = option(
-        "sasl.kerberos.name", "object", default=None, refused=KERBEROS, doc="Name of the client."
+    sasl_kerberos_name: Any = option(
+        "sasl.kerberos.name",
+        "object",
+        default=None,
+        doc="A gssapi.Name of the brokers, instead of service and domain name.",
     )
 
     uses_tls: bool
     uses_sasl: bool
+    login_entry: JaasEntry | None
+    """The entry of sasl.jaas.config."""
 
     def _derive(self, attributes: dict[str, Any]) -> None:
         super()._derive(attributes)
@@ -209,8 +216,11 @@ class SecurityOptions(JavaOptions):
                 self.sasl_oauth_token_provider,
             )
             attributes["sasl_oauth_token_provider"] = named() if isinstance(named, type) else named
+        attributes["login_entry"] = None
         if self.sasl_jaas_config is not None:
-            jaas = jaas_entry(self.sasl_jaas_config.value, "sasl.jaas.config").options
+            entry = jaas_entry(self.sasl_jaas_config.value, "sasl.jaas.config")
+            attributes["login_entry"] = entry
+            jaas = entry.options
             if "username" in jaas and self.sasl_plain_username is None:
                 attributes["sasl_plain_username"] = jaas["username"]
             if "password" in jaas and self.sasl_plain_password is None:
@@ -221,11 +231,18 @@ class SecurityOptions(JavaOptions):
     def _check_credentials(self) -> None:
         mechanism = self.sasl_mechanism
         if mechanism == "OAUTHBEARER":
-            if self.sasl_oauth_token_provider is None:
+            sources = (
+                self.sasl_oauth_token_provider,
+                self.sasl_oauthbearer_token_endpoint_url,
+                self.login_entry,
+            )
+            if sources == (None, None, None):
                 raise self.options["sasl.mechanism"].error(
-                    mechanism, "needs sasl.oauth.token.provider"
+                    mechanism,
+                    "needs sasl.oauth.token.provider, sasl.oauthbearer.token.endpoint.url or "
+                    "sasl.jaas.config",
                 )
-        elif self.sasl_plain_username is None or self.sasl_plain_password is None:
+        elif mechanism != "GSSAPI" and None in (self.sasl_plain_username, self.sasl_plain_password):
             raise self.options["sasl.mechanism"].error(
                 mechanism, "needs sasl.plain.username and sasl.plain.password"
             )

@@ -14,6 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
+from barnabas.client.sasl.kerberos_context import KerberosContext, Refused
 from barnabas.config.jaas import JaasEntry
 from barnabas.model.errors import ConfigError, InvalidValueError
 from barnabas.security.sasl.exchange import Login, Rejected, Step, Work, shown
@@ -37,10 +38,6 @@ class Context(Protocol):
 
     def names(self) -> tuple[str, str]:
         """Return the client's principal, and the default realm."""
-
-
-class Refused(Exception):
-    """Kerberos does not accept what the client sent."""
 
 
 class Gssapi:
@@ -114,37 +111,21 @@ def kerberos(entry: JaasEntry | None, listener: str) -> Callable[[], Context]:
     return partial(_KerberosContext, gssapi, credentials)
 
 
-class _KerberosContext:
-    """A context of the system's Kerberos library."""
+class _KerberosContext(KerberosContext):
+    """The broker's side, which also knows names."""
 
     def __init__(self, library: Any, credentials: Any) -> None:
+        super().__init__(library, creds=credentials, usage="accept")
         self._library = library
-        self._error: type[Exception] = library.exceptions.GSSError
-        self._context = library.SecurityContext(creds=credentials, usage="accept")
 
     def accept(self, token: bytes) -> tuple[bytes, bool]:
-        try:
-            return self._context.step(token) or b"", self._context.complete
-        except self._error as failure:
-            raise Refused(str(failure)) from failure
-
-    def wrap(self, message: bytes) -> bytes:
-        try:
-            return bytes(self._context.wrap(message, False).message)
-        except self._error as failure:
-            raise Refused(str(failure)) from failure
-
-    def unwrap(self, message: bytes) -> bytes:
-        try:
-            return bytes(self._context.unwrap(message).message)
-        except self._error as failure:
-            raise Refused(str(failure)) from failure
+        return self.step(token)
 
     def names(self) -> tuple[str, str]:
         try:
             library = self._library
             anybody = library.Name("x", library.NameType.user)
             default = str(anybody.canonicalize(library.MechType.kerberos))
-            return str(self._context.initiator_name), default.rpartition("@")[2]
-        except self._error as failure:
+            return str(self.context.initiator_name), default.rpartition("@")[2]
+        except self.error as failure:
             raise Refused(str(failure)) from failure

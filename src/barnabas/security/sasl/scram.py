@@ -19,6 +19,7 @@ from binascii import Error as NotBase64
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from barnabas.client.sasl.scram_keys import xor
 from barnabas.security.sasl.exchange import Login, Rejected, Step, Work, shown
 from barnabas.security.sasl.scram_credentials import (
     ITERATIONS_MIN,
@@ -157,8 +158,7 @@ class Scram:
         signature = hmac.digest(credential.stored_key, exchanged, digest)
         if len(proof) != len(signature):
             raise Rejected("proof of the last SCRAM message has the wrong length")
-        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
-        stored_key = hashlib.new(digest, client_key).digest()
+        stored_key = hashlib.new(digest, xor(proof, signature)).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise Rejected(f"unknown user or wrong password: {shown(self._name)}")
         verifier = hmac.digest(credential.server_key, exchanged, digest)

@@ -7,12 +7,11 @@ is the value of the config `SCRAM-SHA-256` of a user, beside the user's quotas.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from barnabas.client.sasl.scram_keys import salted_password, scram_keys
 from barnabas.model.errors import InvalidValueError
 
 ITERATIONS_MIN, ITERATIONS_MAX = 4096, 16_384
@@ -65,16 +64,11 @@ class ScramCredential(NamedTuple):
 
     @classmethod
     def of_salted(
-        cls, mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int
+        cls, mechanism: ScramMechanism, salt: bytes, salted: bytes, iterations: int
     ) -> ScramCredential:
         """Return the credential of a password that the client has salted itself."""
-        client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
-        return cls(
-            salt,
-            hashlib.new(mechanism.digest, client_key).digest(),
-            hmac.digest(salted_password, b"Server Key", mechanism.digest),
-            iterations,
-        )
+        keys = scram_keys(mechanism.digest, salted)
+        return cls(salt, keys.stored_key, keys.server_key, iterations)
 
     @classmethod
     def of_password(
@@ -85,7 +79,7 @@ class ScramCredential(NamedTuple):
         iterations: int = ITERATIONS_MIN,
     ) -> ScramCredential:
         """Return the credential of a password; this takes milliseconds."""
-        salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
+        salted = salted_password(mechanism.digest, password, salt, iterations)
         return cls.of_salted(mechanism, salt, salted, iterations)
 
 

@@ -93,7 +93,8 @@ class SaslServer:
         self._in_reply_to: RequestHeader | None = None
         """The SaslAuthenticate request of the current token; None for a bare one."""
         self._began_ms: int | None = None
-        self._chosen = ""
+        self.chosen = ""
+        """The mechanism of the exchange in progress, or of the last one."""
         self._refusal = ""
         """Why the client is being refused; many send something else than the expected reply."""
         self.mechanism = ""
@@ -184,7 +185,7 @@ class SaslServer:
             )
         if self.login is not None:
             self._began_ms = now_ms
-        self._chosen = mechanism
+        self.chosen = mechanism
         # Another mechanism in a re-authentication is refused with the first token.
         self._exchange = None
         if self.login is None or mechanism == self.mechanism:
@@ -205,7 +206,7 @@ class SaslServer:
         if self._exchange is None:
             return self._closed(
                 f"SASL mechanism changed in re-authentication from {self.mechanism} "
-                f"to {self._chosen}"
+                f"to {self.chosen}"
             )
         try:
             step = self._exchange.step(token, wall_ms)
@@ -243,26 +244,26 @@ class SaslServer:
     def _logged_in(self, login: Login, now_ms: int, wall_ms: int) -> int:
         """Begin a session; return how long it lasts, 0 for as long as the connection."""
         ends = []
-        limit_ms = self._max_reauth_ms(self._chosen)
+        limit_ms = self._max_reauth_ms(self.chosen)
         if limit_ms > 0:
             ends.append(limit_ms)
         if login.ends_ms is not None:
             ends.append(max(login.ends_ms - wall_ms, 1))
-        self.login, self.mechanism = login, self._chosen
+        self.login, self.mechanism = login, self.chosen
         self._state, self._exchange = _State.AUTHENTICATED, None
         self.ends_ms = now_ms + min(ends) if ends else None
         return min(ends, default=0)
 
     def _rejected(self, failure: Rejected) -> Action:
         phase = "authentication" if self.login is None else "re-authentication"
-        why = f"{phase} failed ({self._chosen}): {failure}"
+        why = f"{phase} failed ({self.chosen}): {failure}"
         if self._in_reply_to is None:
             return self._closed(why)
         told = failure.told
         if told is None:
             told = (
                 f"Authentication failed during {phase} due to invalid credentials with "
-                f"SASL mechanism {self._chosen}"
+                f"SASL mechanism {self.chosen}"
             )
         return self._closed(
             why,

@@ -61,3 +61,19 @@ def test_secrets_are_not_shown() -> None:
     shown = repr(parse(sasl_plain_password="hunter2", ssl_password="hunter2"))
     assert "hunter2" not in shown
     assert shown.count("[hidden]") == 2
+
+
+def test_the_entry_of_a_login_is_kept_and_not_shown() -> None:
+    login = 'X required clientId="c" clientSecret="hunter2";'
+    options = parse(
+        security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_jaas_config=login
+    )
+    assert options.login_entry is not None
+    assert options.login_entry.options["clientSecret"] == "hunter2"
+    assert "hunter2" not in repr(options) + repr(options.login_entry)
+
+
+def test_kerberos_needs_neither_name_nor_password() -> None:
+    options = parse(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI")
+    assert options.login_entry is None
+    assert options.sasl_kerberos_service_name is None

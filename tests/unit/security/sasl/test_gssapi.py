@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
+from barnabas.client.sasl.kerberos_context import Refused
 from barnabas.config.jaas import jaas_entry
 from barnabas.model.errors import ConfigError
 from barnabas.security.sasl.exchange import Login, Rejected, Step
-from barnabas.security.sasl.gssapi import Gssapi, Refused, kerberos
+from barnabas.security.sasl.gssapi import Gssapi, kerberos
 from barnabas.security.sasl.kerberos_names import KerberosNames
 
 
