@@ -30,6 +30,7 @@ from tests.unit.broker.serving import (
     values_of,
     wait_for,
 )
+from tests.zookeeper import SecuredServer
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import free_port, wait_for_line
 
@@ -371,3 +372,48 @@ def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert done.stderr.startswith(f"barnabas start: {said}"), done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_a_broker_that_zookeeper_does_not_know_says_so_in_one_line(
+    zookeeper_classpath: str, tmp_path: Path
+) -> None:
+    """It ends with what to do; nothing secret is in it. The one that is known serves."""
+    secured = SecuredServer(zookeeper_classpath, tmp_path)
+
+    def start(number: int, **options: str) -> subprocess.Popen[str]:
+        words = ["--data-dir", str(tmp_path / f"{number}"), "--listen", "127.0.0.1:0"]
+        words += ["--zookeeper", f"{secured.server.address}/kafka", "--log-level", "error"]
+        words += [f"--set={name}={value}" for name, value in options.items()]
+        return subprocess.Popen(
+            [sys.executable, "-m", "barnabas.cli", "start", f"--id={number}", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    owner = {**secured.login("broker"), "zookeeper.set.acl": "true"}
+    with secured.server:
+        known = start(1, **owner)
+        try:
+            assert known.stdout is not None
+            assert "is ready on" in known.stdout.readline()
+            for number, options, said in (
+                (2, secured.login("broker", "wr0ng"), "rejected the login of user 'broker'"),
+                (
+                    3,
+                    secured.login("other"),
+                    "/config/users: not allowed by ZooKeeper's ACL; log in",
+                ),
+                (4, {}, "/config/users: not allowed by ZooKeeper's ACL; log in"),
+                (5, {"zookeeper.set.acl": "true"}, "zookeeper.set.acl=true requires credentials"),
+            ):
+                refused = start(number, **options)
+                shown, _ = refused.communicate(timeout=60)
+                assert refused.returncode == 1
+                assert said in shown
+                assert shown.count("\n") == 1, shown
+                assert "wr0ng" not in shown
+        finally:
+            known.terminate()
+            known.communicate(timeout=60)
+    assert known.returncode == 0

@@ -16,6 +16,7 @@ process. The file is opened by the first session, closed by the last, and locked
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -28,6 +29,8 @@ from barnabas.coordination.tree import Change, Node, Tree
 from barnabas.model.errors import CorruptFileError, StorageError
 
 FORMAT = 1
+FILE_MODE = 0o600
+"""Credentials and tokens are in the tree: nobody but the broker's user may read it."""
 
 _SCHEMA = f"""
 BEGIN;
@@ -173,6 +176,10 @@ class _TreeFile:
 
     def load(self) -> Tree:
         try:
+            self._protect()
+        except OSError as failure:
+            raise StorageError(f"cannot open {self._path}: {failure.strerror}") from failure
+        try:
             # The executor may run each call on a different thread, but never two at once.
             self._connection = sqlite3.connect(
                 self._path, isolation_level=None, check_same_thread=False, timeout=0
@@ -203,6 +210,17 @@ class _TreeFile:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _protect(self) -> None:
+        """Let nobody else read the file, nor what SQLite puts beside it, which has its mode."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.fchmod(descriptor, FILE_MODE)  # of a file that was created without it
+        finally:
+            os.close(descriptor)
+        for beside in (Path(f"{self._path}-wal"), Path(f"{self._path}-shm")):
+            if beside.exists():
+                beside.chmod(FILE_MODE)
 
     def _load(self) -> Tree:
         run = self._connection.execute

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.zookeeper import chroots, zookeeper, zookeeper_classpath  # noqa: F401
+from tests.zookeeper import chroots, secured, zookeeper, zookeeper_classpath  # noqa: F401
 
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sqlite3
+import stat
 import time
 from pathlib import Path
 
@@ -172,6 +174,18 @@ async def test_a_file_that_cannot_be_trusted_is_refused_by_name(tmp_path: Path, 
     damage(path)
     with pytest.raises(CorruptFileError, match=r"coordination\.db"):
         await connect(EmbeddedStore(path))
+
+
+async def test_nobody_else_may_read_the_tree(tmp_path: Path):
+    """It has credentials; a file from before that was considered is protected when it is opened."""
+    path = tmp_path / "coordination.db"
+    path.touch(0o644)
+    path.chmod(0o644)
+    store = await connect(EmbeddedStore(path))
+    await store.create("/a")
+    for each in (path, f"{path}-wal"):
+        assert stat.S_IMODE(os.stat(each).st_mode) == 0o600, each
+    await store.close()
 
 
 async def test_a_missing_folder_is_a_storage_error(tmp_path: Path):

@@ -232,6 +232,11 @@ class ZooKeeperCoordination(Coordination):
         )
         return [_result(each) for each in results]
 
+    async def set_access(self, path: str) -> None:
+        """Give a node the ACL that it would get if it were created now."""
+        check_path(path)
+        await self._read(path, lambda link, then: link.set_access(path, then), lambda _: None)
+
     # Asking
 
     async def _read(self, path: str, ask: Ask, arrived: Callable[[Any], object]) -> Any:

@@ -16,6 +16,12 @@ from barnabas.coordination.contract import (
 )
 from barnabas.coordination.zookeeper.link import errors
 
+_REMEDY = (
+    "log in as the user that created it (java.security.auth.login.config, "
+    "barnabas.zookeeper.credentials or zookeeper.ssl.keystore.location), or have that user run "
+    "`barnabas zookeeper-security`"
+)
+
 
 class Unimplemented(CoordinationError):
     """The server is too old for the request."""
@@ -32,8 +38,22 @@ def refusal(failure: Exception, path: str) -> CoordinationError:
     if isinstance(failure, errors.NoChildrenForEphemeralsError):
         parent = parent_of(path)
         return NoChildrenForEphemerals(path, f"{parent} is ephemeral and cannot have children")
-    if isinstance(failure, errors.NoAuthError | errors.InvalidACLError):
-        return NoPermission(path, f"{path}: not allowed by ZooKeeper's ACL")
+    if isinstance(failure, errors.NoAuthError):
+        return NoPermission(path, f"{path}: not allowed by ZooKeeper's ACL; {_REMEDY}")
+    if isinstance(failure, errors.InvalidACLError):
+        return NoPermission(
+            path,
+            f"{path}: zookeeper.set.acl=true, but ZooKeeper does not know who the broker is: "
+            "check its login, its credentials or its certificate",
+        )
+    if isinstance(failure, errors.AuthFailedError):
+        return NoPermission(path, "ZooKeeper rejected the credentials")
+    if isinstance(failure, errors.SessionClosedRequireSaslError):
+        return NoPermission(
+            path,
+            "ZooKeeper demands a login (SASL): set java.security.auth.login.config to a file with "
+            "a section Client",
+        )
     if isinstance(failure, errors.UnimplementedError):
         return Unimplemented(path, f"{path}: not supported by this version of ZooKeeper")
     reason = str(failure) or type(failure).__name__

@@ -14,7 +14,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import secrets
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +34,9 @@ from barnabas.coordination.contract import (
     Set,
     Stat,
 )
-from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
+from barnabas.coordination.zookeeper.digest_md5 import DigestMd5, DigestMd5Error
+from barnabas.coordination.zookeeper.node_acls import Access, access_of
+from barnabas.coordination.zookeeper.settings import SaslLogin, ZooKeeperSettings
 from barnabas.coordination.zookeeper.watches import Mark
 from barnabas.model.errors import ConfigError
 
@@ -41,6 +45,7 @@ try:
     from kazoo.client import KazooClient
     from kazoo.handlers import utils as kazoo_utils
     from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
+    from kazoo.protocol.serialization import SASL
     from kazoo.protocol.states import KazooState, KeeperState
     from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
@@ -84,9 +89,11 @@ _EVENTS = {
     "CHILD": EventType.CHILDREN,
 }
 
-# Nodes with secret content, and the tree that consumers of any user may write.
-_PRIVATE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
-_OPEN = "/consumers"
+_ACLS = {
+    Access.EVERYONE: OPEN_ACL_UNSAFE,
+    Access.CREATOR_AND_READERS: CREATOR_ALL_ACL + READ_ACL_UNSAFE,
+    Access.CREATOR: CREATOR_ALL_ACL,
+}
 
 
 class LinkState(Enum):
@@ -96,7 +103,7 @@ class LinkState(Enum):
     SUSPENDED = "suspended"
     EXPIRED = "expired"
     REFUSED = "refused"
-    """The credentials were rejected."""
+    """The login failed; `refusal` of the link says how."""
 
 
 def is_lost(failure: Exception) -> bool:
@@ -155,8 +162,17 @@ class Link:
         """The session timeout granted by the server."""
         self.connecting_s = self._began_s = 0.0
         """When the current connection was opened: the session was confirmed after that."""
+        self.refusal = "rejected the credentials"
+        """What the servers did with the login, if it failed."""
         self._patience_s = _FIRST_PATIENCE_S
         self._measure_connecting()
+        if settings.login is not None:
+            self._log_in_with(settings.login)
+
+    @property
+    def last_failure(self) -> str | None:
+        """Why the last attempt to connect failed, if it was before a server could respond."""
+        return self._handler.failure
 
     @property
     def last_zxid(self) -> int:
@@ -198,9 +214,9 @@ class Link:
             self._client.close()
 
     def _measure_connecting(self) -> None:
-        """Record when a connection opens and which timeout it grants, which kazoo does not report.
+        """Record when a connection opens and which timeout it grants; report it after the login.
 
-        Both happen on its thread, which also reports the connection in between.
+        kazoo reports it before the login, and the times not at all. All this happens on its thread.
         """
         connection = self._client._connection
         connect = connection._connect
@@ -209,9 +225,39 @@ class Link:
             self._began_s = time.monotonic()
             read_timeout_ms, connect_timeout_ms = connect(*arguments)
             self.timeout_ms = round(read_timeout_ms * 3 / 2)  # it waits for two thirds of it
+            self.connecting_s = self._began_s
+            self._patience_s = _FIRST_PATIENCE_S
+            self._report(LinkState.CONNECTED)
             return read_timeout_ms, connect_timeout_ms
 
         connection._connect = measured
+
+    def _log_in_with(self, login: SaslLogin) -> None:
+        """Have kazoo log in on each connection, by our own DIGEST-MD5: its own needs a library."""
+        connection = self._client._connection
+
+        def exchange(token: bytes, number: int, timeout_s: float) -> bytes:
+            connection._submit(SASL(token), timeout_s, number)
+            header, body, offset = connection._read_header(timeout_s)
+            if header.err:
+                raise errors.AuthFailedError(f"error {header.err}")
+            answer: bytes | None = SASL.deserialize(body, offset)[0]
+            return answer or b""
+
+        def log_in(_host: str, timeout_s: float) -> None:
+            attempt = DigestMd5(login.user, login.password, secrets.token_hex(16))
+            challenge = exchange(b"", 1, timeout_s)
+            try:
+                if not challenge:
+                    raise DigestMd5Error("has no SASL: its own login configuration lacks `Server`")
+                self.refusal = f"rejected the login of user {login.user!r}"
+                attempt.check(exchange(attempt.answer(challenge), 2, timeout_s))
+            except DigestMd5Error as failure:
+                self.refusal = str(failure)
+                raise errors.AuthFailedError(self.refusal) from failure
+
+        connection.sasl_options = {}
+        connection._authenticate_with_sasl = log_in
 
     # Requests; each is answered once, on the loop, in the order of the requests.
 
@@ -232,6 +278,10 @@ class Link:
         """Create a node above the tree, or the tree's root."""
         self._ask(self._client.create_async(path, acl=self._acl("/")), answered)
 
+    def exists_chroot(self, path: str, answered: Answered) -> None:
+        """Read the stat of a node above the tree, or of its root; None if it does not exist."""
+        self._ask(self._client.exists_async(path), answered)
+
     def get(self, path: str, watched: bool, answered: Answered) -> None:
         """Read data and stat."""
         self._ask(self._client.get_async(self._full(path), self._watch(watched)), answered)
@@ -242,6 +292,10 @@ class Link:
         # The library has no call for this, but sends any request object.
         self._client._call(ReadMany([self._full(path) for path in paths]), answer)
         self._ask(answer, answered)
+
+    def set_access(self, path: str, answered: Answered) -> None:
+        """Give an existing node the ACL that it would get if it were created now."""
+        self._ask(self._client.set_acls_async(self._full(path), self._acl(path)), answered)
 
     def exists(self, path: str, watched: bool, answered: Answered) -> None:
         """Read the stat, None if the node does not exist."""
@@ -310,17 +364,17 @@ class Link:
     def _state_changed(self, state: str) -> None:
         """Handle kazoo's report, on its thread."""
         if state == KazooState.CONNECTED:
-            self.connecting_s = self._began_s
-            self._patience_s = _FIRST_PATIENCE_S
-            reported = LinkState.CONNECTED
-        elif state == KazooState.SUSPENDED:
-            reported = LinkState.SUSPENDED
+            return  # not before the login
+        if state == KazooState.SUSPENDED:
+            self._report(LinkState.SUSPENDED)
         elif self._client.client_state == KeeperState.AUTH_FAILED:
-            reported = LinkState.REFUSED
+            self._report(LinkState.REFUSED)
         else:
-            reported = LinkState.EXPIRED
+            self._report(LinkState.EXPIRED)
+
+    def _report(self, state: LinkState) -> None:
         session = self._client.client_id
-        self._post(lambda: self._on_state(self, reported, session[0] if session else 0))
+        self._post(lambda: self._on_state(self, state, session[0] if session else 0))
 
     def _post(self, act: Callable[[], object]) -> None:
         # Once the loop is closed, there is nobody left to notify.
@@ -335,15 +389,15 @@ class Link:
         return path[len(self._settings.chroot) :] or "/"
 
     def _acl(self, path: str) -> Any:
-        if not self._settings.set_acl or _is_under(path, _OPEN):
-            return OPEN_ACL_UNSAFE
-        if any(_is_under(path, private) for private in _PRIVATE):
-            return CREATOR_ALL_ACL
-        return CREATOR_ALL_ACL + READ_ACL_UNSAFE
+        return _ACLS[access_of(path, restricted=self._settings.set_acl)]
 
 
-def _is_under(path: str, root: str) -> bool:
-    return path == root or path.startswith(root + "/")
+def _why(failure: Exception) -> str:
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return f"TLS: the server's certificate is not accepted: {failure.verify_message}"
+    if isinstance(failure, ssl.SSLError):
+        return f"TLS: {failure.reason or failure}"
+    return str(failure) or type(failure).__name__
 
 
 class _LoopQueue:
@@ -373,6 +427,8 @@ class _LoopHandler:
         self._tls = tls
         self._opened = opened
         self._socket: socket.socket | None = None
+        self.failure: str | None = None
+        """Why the last connection could not be opened."""
 
     def uses(self, connected: socket.socket) -> bool:
         """Return whether this is the newest connection."""
@@ -395,16 +451,25 @@ class _LoopHandler:
 
     def create_connection(self, address: Any, hostname: str, timeout: float, **_: Any) -> Any:
         """Connect, with TLS if configured."""
-        connected = kazoo_utils.create_tcp_connection(socket, address, timeout=timeout)
-        if self._tls is not None:
-            try:
-                connected = self._tls.wrap_socket(connected, server_hostname=hostname)
-            except BaseException:
-                connected.close()
-                raise
+        try:
+            connected = self._connected(address, hostname, timeout)
+        except Exception as failure:
+            self.failure = _why(failure)
+            raise
+        self.failure = None
         self._socket = connected
         self._post(lambda: self._opened(connected))
         return connected
+
+    def _connected(self, address: Any, hostname: str, timeout: float) -> Any:
+        connected = kazoo_utils.create_tcp_connection(socket, address, timeout=timeout)
+        if self._tls is None:
+            return connected
+        try:
+            return self._tls.wrap_socket(connected, server_hostname=hostname)
+        except BaseException:
+            connected.close()
+            raise
 
     def create_socket_pair(self) -> Any:
         return kazoo_utils.create_socket_pair(socket)

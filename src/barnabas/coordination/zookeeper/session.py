@@ -121,11 +121,17 @@ class ZooKeeperSession:
             async with asyncio.timeout(self._settings.connection_timeout_ms / 1000):
                 await self._opened
                 await self._make_chroot(self.link)
+                await self._check_access(self.link)
         except TimeoutError:
+            link = self.link
             await self._abandon()
+            # Asked after the end, because a first attempt may still be in its handshake when time is up.
+            failure = link.last_failure
+            because = f": {failure}" if failure else ""
             raise ServiceUnavailable(
                 f"could not open a session with ZooKeeper at {self._settings} within "
-                f"{self._settings.connection_timeout_ms} ms (zookeeper.connection.timeout.ms)"
+                f"{self._settings.connection_timeout_ms} ms "
+                f"(zookeeper.connection.timeout.ms){because}"
             ) from None
         except BaseException:
             await self._abandon()
@@ -197,15 +203,35 @@ class ZooKeeperSession:
         """Create the missing nodes of the chroot, before the session counts as open."""
         chroot = self._settings.chroot
         for path in [*parents_of(chroot), chroot] if chroot else []:
-            while True:
-                reply: asyncio.Future[Exception | None] = self._loop.create_future()
-                link.create_chroot(path, partial(_settle, reply))
-                failure = await reply
-                if failure is None or isinstance(failure, errors.NodeExistsError):
-                    break
-                if not is_lost(failure):
-                    raise refusal(failure, path)
-                await asyncio.sleep(RETRY_PAUSE_S)
+            # Looked for first: under a node of another user not even an existing one is reported
+            # as such.
+            stat, failure = await self._until_answered(partial(link.exists_chroot, path))
+            if failure is None and stat is None:
+                _, failure = await self._until_answered(partial(link.create_chroot, path))
+            if failure is not None and not isinstance(failure, errors.NodeExistsError):
+                raise self._start_failure(failure, path)
+
+    async def _check_access(self, link: Link) -> None:
+        """Ask for anything, as a server that demands a login answers nothing without."""
+        _, failure = await self._until_answered(link.sync)
+        if failure is not None:
+            raise self._start_failure(failure, "/")
+
+    def _start_failure(self, failure: Exception, path: str) -> Exception:
+        """Return the error of a start; a session that has ended already can be opened again."""
+        return SessionExpired(self.session_id) if is_over(failure) else refusal(failure, path)
+
+    async def _until_answered(
+        self, ask: Callable[[Answered], object]
+    ) -> tuple[Any, Exception | None]:
+        """Ask, again if the response is lost; return the result and the failure."""
+        while True:
+            reply: asyncio.Future[tuple[Any, Exception | None]] = self._loop.create_future()
+            ask(partial(_settle, reply))
+            result, failure = await reply
+            if failure is None or not is_lost(failure):
+                return result, failure
+            await asyncio.sleep(RETRY_PAUSE_S)
 
     # What the link reports
 
@@ -232,7 +258,7 @@ class ZooKeeperSession:
             self._drop_link()
         elif state is LinkState.REFUSED and self._opened is not None and not self._opened.done():
             self._opened.set_exception(
-                NoPermission("", f"ZooKeeper at {self._settings} rejected the credentials")
+                NoPermission("", f"ZooKeeper at {self._settings} {link.refusal}")
             )
 
     def _on_event(self, link: Link, event: Event) -> None:
@@ -317,6 +343,8 @@ class ZooKeeperSession:
             self._ending = None
 
 
-def _settle(reply: asyncio.Future[Exception | None], _: object, failure: Exception | None) -> None:
+def _settle(
+    reply: asyncio.Future[tuple[Any, Exception | None]], result: Any, failure: Exception | None
+) -> None:
     if not reply.done():
-        reply.set_result(failure)
+        reply.set_result((result, failure))

@@ -1,4 +1,4 @@
-"""How to reach a ZooKeeper ensemble: servers, chroot, timeouts, credentials, TLS, ACLs.
+"""How to reach a ZooKeeper ensemble: servers, chroot, timeouts, logins, TLS, ACLs.
 
 Validated here once, with errors that name the option; users of the settings need not check again.
 """
@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.jaas import jaas_file
 from barnabas.coordination.contract import check_path
 from barnabas.model.errors import ConfigError, InvalidValueError
+from barnabas.tls.context import client_context
+from barnabas.tls.settings import TlsSettings, check_store_type
+from barnabas.tls.stores import KeyStore, TrustStore
 
 DEFAULT_PORT = 2181
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(?::([0-9]{1,5}))?")
-_TLS_VERSIONS = {
-    "TLSv1": ssl.TLSVersion.TLSv1,
-    "TLSv1.1": ssl.TLSVersion.TLSv1_1,
-    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
-    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
-}
+
+
+@dataclass(frozen=True, slots=True)
+class SaslLogin:
+    """User name and password for SASL (DIGEST-MD5)."""
+
+    user: str
+    password: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +42,10 @@ class ZooKeeperSettings:
     connection_timeout_ms: int = 18_000
     in_flight_max: int = 10
     set_acl: bool = False
-    credentials: str | None = None
+    credentials: str | None = field(default=None, repr=False)
     """`user:password` of the digest scheme."""
     tls: ssl.SSLContext | None = None
+    login: SaslLogin | None = None
 
     def __str__(self) -> str:
         return ",".join(self.servers) + self.chroot
@@ -51,11 +58,15 @@ def settings_of(options: BrokerOptions) -> ZooKeeperSettings:
     credentials = options.barnabas_zookeeper_credentials
     if credentials is not None and ":" not in credentials.value:
         raise ConfigError("barnabas.zookeeper.credentials=[hidden]: must be user:password")
-    has_certificate = options.zookeeper_ssl_keystore_location is not None
-    if options.zookeeper_set_acl and credentials is None and not has_certificate:
+    login = _login(options)
+    uses_tls = options.zookeeper_ssl_client_enable
+    has_certificate = uses_tls and options.zookeeper_ssl_keystore_location is not None
+    if options.zookeeper_set_acl and not (login or credentials or has_certificate):
         raise ConfigError(
-            "zookeeper.set.acl=true requires credentials: "
-            "set barnabas.zookeeper.credentials or zookeeper.ssl.keystore.location"
+            "zookeeper.set.acl=true requires credentials: set "
+            "java.security.auth.login.config to a file with a section "
+            f"{options.zookeeper_sasl_clientconfig}, or barnabas.zookeeper.credentials, or "
+            "zookeeper.ssl.client.enable=true and zookeeper.ssl.keystore.location"
         )
     timeout_ms = options.zookeeper_session_timeout_ms
     return ZooKeeperSettings(
@@ -66,7 +77,8 @@ def settings_of(options: BrokerOptions) -> ZooKeeperSettings:
         options.zookeeper_max_in_flight_requests,
         options.zookeeper_set_acl,
         None if credentials is None else credentials.value,
-        _tls(options) if options.zookeeper_ssl_client_enable else None,
+        _tls(options) if uses_tls else None,
+        login,
     )
 
 
@@ -91,55 +103,88 @@ def parse_connect(text: str) -> tuple[tuple[str, ...], str]:
     return tuple(servers), chroot
 
 
-def _tls(options: BrokerOptions) -> ssl.SSLContext:
-    """Build the client's TLS context from PEM files."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = bool(options.zookeeper_ssl_endpoint_identification_algorithm)
-    versions = _versions(
-        options.zookeeper_ssl_enabled_protocols or (options.zookeeper_ssl_protocol, "TLSv1.3")
-    )
-    context.minimum_version, context.maximum_version = min(versions), max(versions)
+def _login(options: BrokerOptions) -> SaslLogin | None:
+    """Return the login of the JAAS file's section for ZooKeeper; None if there is none."""
+    path = options.java_security_auth_login_config
+    section = options.zookeeper_sasl_clientconfig
+    named = "zookeeper.sasl.clientconfig"
+    if not options.zookeeper_sasl_client:
+        return None
+    if path is None:
+        if named in options.given:
+            raise ConfigError(f"{named}={section}: set java.security.auth.login.config, too")
+        return None
     try:
-        if options.zookeeper_ssl_cipher_suites:
-            context.set_ciphers(":".join(options.zookeeper_ssl_cipher_suites))
-    except ssl.SSLError as failure:
-        suites = ",".join(options.zookeeper_ssl_cipher_suites or ())
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
         raise ConfigError(
-            f"zookeeper.ssl.cipher.suites={suites}: none of them is known to OpenSSL"
+            f"java.security.auth.login.config={path}: cannot be read: {failure}"
         ) from failure
-    _check_pem("truststore", options.zookeeper_ssl_truststore_type)
-    _check_pem("keystore", options.zookeeper_ssl_keystore_type)
-    trusted = options.zookeeper_ssl_truststore_location
-    own = options.zookeeper_ssl_keystore_location
-    secret = options.zookeeper_ssl_keystore_password
-    name = "zookeeper.ssl.truststore.location"
-    try:
-        if trusted is None:
-            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
-        else:
-            context.load_verify_locations(trusted)
-        name = "zookeeper.ssl.keystore.location"
-        if own is not None:
-            context.load_cert_chain(own, password=None if secret is None else secret.value)
-    except (OSError, ssl.SSLError) as failure:
-        value = trusted if name.endswith("truststore.location") else own
-        raise ConfigError(f"{name}={value}: not a usable PEM file: {failure}") from failure
-    return context
-
-
-def _versions(names: Sequence[str]) -> list[ssl.TLSVersion]:
-    unknown = [name for name in names if name not in _TLS_VERSIONS]
-    if unknown:
+    entries = jaas_file(text, f"java.security.auth.login.config={path}").get(section)
+    if entries is None:
+        if named in options.given:
+            raise ConfigError(
+                f"{named}={section}: java.security.auth.login.config={path} has no such section"
+            )
+        return None  # the file is for the listeners alone
+    entry = entries[0]
+    user, password = entry.options.get("username"), entry.options.get("password")
+    if not user or not password:
+        kerberos = entry.module.endswith("Krb5LoginModule")
         raise ConfigError(
-            f"zookeeper.ssl.enabled.protocols={','.join(names)}: {unknown[0]!r} is not one of "
-            f"{', '.join(_TLS_VERSIONS)}"
+            f"java.security.auth.login.config={path}: section {section}: "
+            + ("Kerberos is not supported for ZooKeeper; use" if kerberos else "it must be")
+            + " a login module with username and password, such as "
+            "org.apache.zookeeper.server.auth.DigestLoginModule; zookeeper.sasl.client=false "
+            "ignores the section"
         )
-    return [_TLS_VERSIONS[name] for name in names]
+    return SaslLogin(user, password)
 
 
-def _check_pem(store: str, given: str | None) -> None:
-    if given is not None and given.upper() != "PEM":
+def _tls(options: BrokerOptions) -> ssl.SSLContext:
+    """Return the client's TLS context."""
+    for name, kind in (
+        ("zookeeper.ssl.keystore.type", options.zookeeper_ssl_keystore_type),
+        ("zookeeper.ssl.truststore.type", options.zookeeper_ssl_truststore_type),
+    ):
+        if kind is not None:
+            check_store_type(name, kind)
+    if options.zookeeper_ssl_crl_enable and options.barnabas_zookeeper_ssl_crl_location is None:
         raise ConfigError(
-            f"zookeeper.ssl.{store}.type={given}: only PEM files are supported; convert it with "
-            "openssl or keytool"
+            "zookeeper.ssl.crl.enable=true: set barnabas.zookeeper.ssl.crl.location, too; "
+            "revocation lists are not fetched"
         )
+    password = options.zookeeper_ssl_keystore_password
+    protocols = options.zookeeper_ssl_enabled_protocols
+    settings = TlsSettings(
+        KeyStore(
+            options.zookeeper_ssl_keystore_location,
+            password,
+            password,
+            option="zookeeper.ssl.keystore.location",
+            password_option="zookeeper.ssl.keystore.password",
+            key_password_option="zookeeper.ssl.keystore.password",
+        ),
+        TrustStore(
+            options.zookeeper_ssl_truststore_location,
+            options.zookeeper_ssl_truststore_password,
+            option="zookeeper.ssl.truststore.location",
+            password_option="zookeeper.ssl.truststore.password",
+        ),
+        protocols=protocols or _protocols(options.zookeeper_ssl_protocol),
+        protocols_option=(
+            "zookeeper.ssl.enabled.protocols" if protocols else "zookeeper.ssl.protocol"
+        ),
+        cipher_suites=options.zookeeper_ssl_cipher_suites or (),
+        ciphers_option="zookeeper.ssl.cipher.suites",
+        check_hostname=bool(options.zookeeper_ssl_endpoint_identification_algorithm),
+        crl_location=options.barnabas_zookeeper_ssl_crl_location,
+        crl_option="barnabas.zookeeper.ssl.crl.location",
+    )
+    own = settings.key_store.read() if settings.key_store.is_set else None
+    return client_context(settings, own)
+
+
+def _protocols(preferred: str) -> tuple[str, ...]:
+    """Return the versions that one preferred version stands for; Java calls all of them TLS."""
+    return ("TLSv1.2", "TLSv1.3") if preferred == "TLS" else (preferred, "TLSv1.3")

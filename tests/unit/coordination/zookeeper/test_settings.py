@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.certificates import Authority
 
 from barnabas.config.broker import BrokerOptions
 from barnabas.coordination.contract import ServiceUnavailable
-from barnabas.coordination.zookeeper.settings import parse_connect, settings_of
+from barnabas.coordination.zookeeper.settings import SaslLogin, parse_connect, settings_of
 from barnabas.model.errors import ConfigError
 from barnabas.testing.zookeeper import ZooKeeperServer, free_port
 
@@ -65,9 +67,27 @@ def test_timeouts_and_credentials() -> None:
     [
         ({"zookeeper_set_acl": "true"}, "zookeeper.set.acl=true requires credentials"),
         ({"barnabas_zookeeper_credentials": "me"}, r"=\[hidden\]: must be user:password"),
-        ({"zookeeper_ssl_keystore_type": "JKS"}, "keystore.type=JKS: only PEM"),
-        ({"zookeeper_ssl_truststore_location": "/none"}, "truststore.location=/none: not a usable"),
-        ({"zookeeper_ssl_keystore_location": "/none"}, "keystore.location=/none: not a usable"),
+        ({"zookeeper_ssl_keystore_type": "BKS"}, "zookeeper.ssl.keystore.type=BKS: must be JKS"),
+        ({"zookeeper_ssl_truststore_type": "X"}, "zookeeper.ssl.truststore.type=X: must be JKS"),
+        (
+            {"zookeeper_ssl_truststore_location": "/none"},
+            "zookeeper.ssl.truststore.location=/none: No such file",
+        ),
+        (
+            {"zookeeper_ssl_keystore_location": "/none"},
+            "zookeeper.ssl.keystore.location=/none: No such file",
+        ),
+        ({"zookeeper_ssl_protocol": "SSLv3"}, "zookeeper.ssl.protocol=SSLv3,TLSv1.3: must be"),
+        ({"zookeeper_ssl_crl_enable": "true"}, "set barnabas.zookeeper.ssl.crl.location, too"),
+        (
+            {"barnabas_zookeeper_ssl_crl_location": "/none"},
+            "barnabas.zookeeper.ssl.crl.location=/none: No such file",
+        ),
+        (
+            {"zookeeper_sasl_clientconfig": "Mine"},
+            "clientconfig=Mine: set java.security.auth.login.config, too",
+        ),
+        ({"java_security_auth_login_config": "/none"}, "login.config=/none: cannot be read"),
         ({"zookeeper_ssl_enabled_protocols": "SSLv3"}, "enabled.protocols=SSLv3"),
         ({"zookeeper_ssl_cipher_suites": "NONE_SUCH"}, "cipher.suites=NONE_SUCH"),
     ],
@@ -76,6 +96,106 @@ def test_what_cannot_be_used_is_refused(given: dict[str, str], said: str) -> Non
     """Each refusal names the option and its value."""
     with pytest.raises(ConfigError, match=said):
         settings_of(options(zookeeper_ssl_client_enable="true", **given))
+
+
+KEY_STORES = {
+    "pem": lambda issued, path: issued.write_pem(path),
+    "encrypted pem": lambda issued, path: issued.write_pem(path, "secret"),
+    "pkcs12": lambda issued, path: issued.write_pkcs12(path, "secret"),
+    "jks": lambda issued, path: issued.write_jks(path, "secret"),
+}
+
+
+@pytest.mark.parametrize("kind", KEY_STORES)
+def test_stores_of_every_kind(tmp_path: Path, kind: str) -> None:
+    """One password opens the store and the key in it, as in Kafka; the content decides."""
+    authority = Authority()
+    own = KEY_STORES[kind](authority.issue("broker"), tmp_path / "own")
+    trusted = tmp_path / "trusted"
+    given = {"zookeeper_ssl_client_enable": "true", "zookeeper_ssl_keystore_location": str(own)}
+    given["zookeeper_ssl_truststore_location"] = str(trusted)
+    if kind.endswith("pem"):
+        authority.write(trusted)
+    else:
+        write = authority.write_jks if kind == "jks" else authority.write_pkcs12
+        write(trusted, "trust")
+        given["zookeeper_ssl_truststore_password"] = "trust"
+    if kind != "pem":
+        with pytest.raises(ConfigError, match=r"set zookeeper\.ssl\.keystore\.password"):
+            settings_of(options(**given))
+        with pytest.raises(ConfigError, match=r"zookeeper\.ssl\.keystore\.location=") as wrong:
+            settings_of(options(zookeeper_ssl_keystore_password="wr0ng", **given))
+        assert "wr0ng" not in str(wrong.value)
+        given["zookeeper_ssl_keystore_password"] = "secret"
+    context = settings_of(options(**given)).tls
+    assert context is not None
+    assert context.check_hostname
+    assert [each["subject"] for each in context.get_ca_certs()] == [((("commonName", "test CA"),),)]
+    given["zookeeper_ssl_endpoint_identification_algorithm"] = ""
+    unnamed = settings_of(options(**given)).tls
+    assert unnamed is not None
+    assert not unnamed.check_hostname
+
+
+def test_cipher_suites_by_either_name() -> None:
+    given = {"zookeeper_ssl_client_enable": "true"}
+    found = []
+    for name in ("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"):
+        context = settings_of(options(zookeeper_ssl_cipher_suites=name, **given)).tls
+        assert context is not None
+        assert context.maximum_version is ssl.TLSVersion.TLSv1_2, "no suite of TLS 1.3 is listed"
+        found.append([each["name"] for each in context.get_ciphers()])
+    assert found[0] == found[1]
+    assert "ECDHE-RSA-AES256-GCM-SHA384" in found[0]
+    assert "ECDHE-RSA-AES128-GCM-SHA256" not in found[0]
+
+
+LOGINS = """
+KafkaServer { org.apache.kafka.common.security.plain.PlainLoginModule required user_a="a"; };
+Client {
+    org.apache.zookeeper.server.auth.DigestLoginModule required
+    username="broker" password="hush";
+};
+Other { org.apache.zookeeper.server.auth.DigestLoginModule required username="o" password="p"; };
+Kerberos { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k"; };
+Nameless { org.apache.zookeeper.server.auth.DigestLoginModule required password="hush"; };
+"""
+
+
+def test_the_login_is_a_section_of_the_jaas_file(tmp_path: Path) -> None:
+    """`Client` unless another is named; a file for the listeners alone has none."""
+    file = tmp_path / "jaas.conf"
+    file.write_text(LOGINS)
+
+    def login(**more: str) -> object:
+        return settings_of(options(java_security_auth_login_config=str(file), **more)).login
+
+    assert login() == SaslLogin("broker", "hush")
+    assert "hush" not in repr(settings_of(options(java_security_auth_login_config=str(file))))
+    assert login(zookeeper_sasl_clientconfig="Other") == SaslLogin("o", "p")
+    assert login(zookeeper_sasl_client="false") is None
+    assert login(zookeeper_set_acl="true") == SaslLogin("broker", "hush")
+    with pytest.raises(ConfigError, match=r"clientconfig=Gone: .*jaas\.conf has no such section"):
+        login(zookeeper_sasl_clientconfig="Gone")
+    with pytest.raises(ConfigError, match="section Kerberos: Kerberos is not supported"):
+        login(zookeeper_sasl_clientconfig="Kerberos")
+    with pytest.raises(
+        ConfigError, match="section Nameless: it must be a login module"
+    ) as nameless:
+        login(zookeeper_sasl_clientconfig="Nameless")
+    assert "hush" not in str(nameless.value)
+    file.write_text(LOGINS.replace("Client", "Clients"))
+    assert login() is None
+    with pytest.raises(ConfigError, match=r"zookeeper\.set\.acl=true requires credentials"):
+        login(zookeeper_set_acl="true")
+
+
+def test_a_certificate_that_is_not_used_is_no_login(tmp_path: Path) -> None:
+    own = Authority().issue("broker").write_pem(tmp_path / "own.pem")
+    given = {"zookeeper_set_acl": "true", "zookeeper_ssl_keystore_location": str(own)}
+    with pytest.raises(ConfigError, match=r"zookeeper\.set\.acl=true requires credentials"):
+        settings_of(options(**given))
+    assert settings_of(options(zookeeper_ssl_client_enable="true", **given)).tls is not None
 
 
 @pytest.fixture(scope="module")
