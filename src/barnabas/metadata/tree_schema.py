@@ -19,7 +19,8 @@ CLUSTER_ID = "/cluster/id"
 BROKER_IDS = "/brokers/ids"
 BROKER_SEQUENCE = "/brokers/seqid"
 LIVES = "/brokers/lives"
-"""The only node that Kafka does not have."""
+INITIAL_USERS = "/barnabas/initial_users"
+"""The only nodes that Kafka does not have are this one and the one before."""
 TOPICS = "/brokers/topics"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -88,6 +89,11 @@ def sanitized(name: str) -> str:
     if name == DEFAULT_ENTITY:
         return name
     return quote(name, safe="").replace("~", "%7E")
+
+
+def initial_user_path(name: str) -> str:
+    """Return the node that says that an initial user was added."""
+    return f"{INITIAL_USERS}/{sanitized(name)}"
 
 
 def clients_of(user: str) -> str:

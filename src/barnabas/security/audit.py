@@ -1,16 +1,18 @@
 """The audit log: who did, or was not allowed to do, what, to what, and from where.
 
-One JSON object per line, by the logger `barnabas.audit`: denied requests at INFO, allowed ones at
-DEBUG, logins and changes of security at INFO. Names that clients chose are cut and escaped, and
-secrets never get here.
+One JSON object per line, by the logger `barnabas.audit`: denied requests, failed logins and changes
+of ACLs, users, tokens, quotas and configs at INFO; allowed requests and logins at DEBUG. Names that
+clients chose are cut and escaped, and secrets never get here.
 
     {"time":"2025-01-31T12:00:00.123Z","event":"authorization","principal":"User:eve",
      "host":"10.0.0.9","listener":"SASL_SSL","api":"Produce","operation":"WRITE",
      "resource":"Topic:orders","result":"denied","rule":"no ACL matches","count":1}
+    {"time":"2025-01-31T12:00:01.456Z","event":"login","host":"10.0.0.9","listener":"SASL_SSL",
+     "mechanism":"PLAIN","result":"denied","reason":"…","count":1}
 
 The first of several equal events is logged at once; how often it was repeated within the second is
-said in one more line. A principal gets a limited number of lines per second; what is beyond is
-counted, and the count is logged as an event `suppressed`.
+said in one more line. A principal gets a limited number of lines per second, and so does an address
+from which logins fail; what is beyond is counted, and the count is logged as an event `suppressed`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ logger = logging.getLogger("barnabas.audit")
 
 WINDOW_MS = 1000
 LINES_PER_WINDOW_MAX = 10
-"""How many lines one principal gets per window."""
+"""How many lines one principal, or one address, gets per window."""
 
 TRACKED_MAX = 10_000
 """How many different events, and principals, are tracked at a time; further ones are counted."""
@@ -37,6 +39,9 @@ Later = Callable[[int, Callable[[], None]], object]
 
 Fields = dict[str, str]
 
+Subject = tuple[str, str]
+"""Who has a limit: the name of a field, `principal` or `host`, and its value."""
+
 
 class AuditLog:
     """Folds and limits events, and writes the lines."""
@@ -46,10 +51,10 @@ class AuditLog:
         self._later = later
         self._repeats: dict[Hashable, tuple[int, Fields, int]] = {}
         """Repeats that were not logged, with their fields and level, by what is equal in them."""
-        self._lines: dict[str, int] = {}
-        """Lines in this window, by principal."""
-        self._suppressed: dict[str, int] = {}
-        """Events in this window that exceeded the limit, by principal."""
+        self._lines: dict[Subject, int] = {}
+        """Lines in this window, by who gets them."""
+        self._suppressed: dict[Subject, int] = {}
+        """Events in this window that exceeded the limit, by who got too many."""
         self._window_open = False
 
     @property
@@ -72,7 +77,7 @@ class AuditLog:
         result = "allowed" if allowed else "denied"
         level = logging.DEBUG if allowed else logging.INFO
         key = (principal, operation, resource, result)
-        if not self._is_new(principal, key, level):
+        if not self._is_new(("principal", principal), key, level):
             return
         fields = {
             "event": "authorization",
@@ -89,13 +94,33 @@ class AuditLog:
         self._write(fields, 1, level)
 
     def event(self, event: str, principal: str, host: str, listener: str, **details: str) -> None:
-        """Record a login or a change of ACLs, credentials, tokens, quotas or configs."""
+        """Record a change of ACLs, credentials, tokens, quotas or configs."""
         fields = {"event": event, "principal": principal, "host": host, "listener": listener}
-        fields |= details
+        self._record(("principal", principal), fields | details, logging.INFO)
+
+    def login(
+        self, principal: str, host: str, listener: str, mechanism: str, *, again: bool
+    ) -> None:
+        """Record that a client has logged in, or renewed its session."""
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
+        fields = {"event": "re-login" if again else "login", "principal": principal, "host": host}
+        fields |= {"listener": listener, "mechanism": mechanism, "result": "allowed"}
+        self._record(("principal", principal), fields, logging.DEBUG)
+
+    def failed_login(
+        self, host: str, listener: str, mechanism: str, reason: str, *, again: bool
+    ) -> None:
+        """Record that a client was not let in; the name that it gave is in the reason."""
+        fields = {"event": "re-login" if again else "login", "host": host, "listener": listener}
+        fields |= {"mechanism": mechanism, "result": "denied", "reason": reason}
+        self._record(("host", host), fields, logging.INFO)
+
+    def _record(self, subject: Subject, fields: Fields, level: int) -> None:
         key = tuple(fields.items())
-        if self._is_new(principal, key, logging.INFO):
-            self._repeats[key] = (0, fields, logging.INFO)
-            self._write(fields, 1, logging.INFO)
+        if self._is_new(subject, key, level):
+            self._repeats[key] = (0, fields, level)
+            self._write(fields, 1, level)
 
     def flush(self) -> None:
         """End the window: log the repeats and what was suppressed."""
@@ -106,10 +131,10 @@ class AuditLog:
         for count, fields, level in repeats.values():
             if count:
                 self._write(fields, count, level)
-        for principal, count in suppressed.items():
-            self._write({"event": "suppressed", "principal": principal}, count, logging.INFO)
+        for (field, value), count in suppressed.items():
+            self._write({"event": "suppressed", field: value}, count, logging.INFO)
 
-    def _is_new(self, principal: str, key: Hashable, level: int) -> bool:
+    def _is_new(self, subject: Subject, key: Hashable, level: int) -> bool:
         """Return whether an event gets a line of its own now; else it is counted."""
         if not logger.isEnabledFor(level):
             return False
@@ -121,13 +146,13 @@ class AuditLog:
             count, fields, level = repeated
             self._repeats[key] = (count + 1, fields, level)
             return False
-        lines = self._lines.get(principal, 0)
+        lines = self._lines.get(subject, 0)
         if lines >= LINES_PER_WINDOW_MAX or len(self._repeats) >= TRACKED_MAX:
-            if principal not in self._suppressed and len(self._suppressed) >= TRACKED_MAX:
-                principal = "(others)"
-            self._suppressed[principal] = self._suppressed.get(principal, 0) + 1
+            if subject not in self._suppressed and len(self._suppressed) >= TRACKED_MAX:
+                subject = (subject[0], "(others)")
+            self._suppressed[subject] = self._suppressed.get(subject, 0) + 1
             return False
-        self._lines[principal] = lines + 1
+        self._lines[subject] = lines + 1
         return True
 
     def _write(self, fields: Fields, count: int, level: int) -> None:

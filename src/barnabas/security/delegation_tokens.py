@@ -37,8 +37,8 @@ class DelegationToken(NamedTuple):
         return self.expires_ms < now_ms or self.ends_ms < now_ms
 
     def concerns(self, principal: Principal) -> bool:
-        """Return whether a principal owns it or may renew it."""
-        return principal == self.owner or principal in self.renewers
+        """Return whether a principal owns it, has requested it for its owner, or may renew it."""
+        return principal in (self.owner, self.requester) or principal in self.renewers
 
 
 class Lifetimes(NamedTuple):

@@ -11,12 +11,20 @@
         cluster.partition(0, 1)  # no traffic between the two; both still reach the others
         cluster.heal()
 
+    with Cluster(security="sasl_ssl") as cluster:
+        cluster.add_user("alice")
+        cluster.allow("alice", "read", "write", topic="orders")
+        producer = Producer(cluster.client_options("alice", style="librdkafka"))
+
 By default, the brokers run in a thread of this process, which starts fastest and is easy to debug.
 `process=True` runs the `barnabas start` command instead; several brokers then need a real ZooKeeper
 server (given, or started for the cluster, which needs Java). `stop` is a controlled shutdown.
 `kill` kills a process with SIGKILL, and a broker in a thread like a power failure: unflushed data
 is lost. After either, `start` brings brokers back on the same ports. Leaving the `with` block (or
 `close`) stops the brokers and removes their data.
+
+`security` is one of Kafka's protocols: `sasl_ssl` and `sasl_plaintext` (users have passwords, by
+SCRAM), or `ssl` (users have certificates). ACLs are on, and `admin` is a super user.
 """
 
 from __future__ import annotations
@@ -26,7 +34,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.model.errors import InvalidValueError
 
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from barnabas.testing.process import ProcessRunner
+    from barnabas.testing.security import ClusterSecurity
     from barnabas.testing.shared_loop import SharedLoop
     from barnabas.testing.wires import Wires
     from barnabas.testing.zookeeper import ZooKeeperServer
@@ -75,6 +84,7 @@ class Cluster:
         process: bool = False,
         racks: Sequence[str] = (),
         wired: bool = False,
+        security: str | None = None,
         zookeeper: str | None = None,
         runner: Runner | None = None,
     ) -> None:
@@ -83,6 +93,7 @@ class Cluster:
         `options` are broker options by their Kafka names; groups do not wait for more members
         unless `group.initial.rebalance.delay.ms` is set. `racks` has the `broker.rack` of each
         broker, in order. `wired` brokers talk to each other through proxies that `partition` cuts.
+        `security` is the security protocol of all connections, those between brokers included.
         `zookeeper` is the address of a running server, for brokers in processes. `runner` replaces
         the way to run a single broker.
         """
@@ -92,6 +103,16 @@ class Cluster:
             raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: must be one each")
         if wired and brokers == 1:
             raise InvalidValueError("wired=True: needs at least two brokers")
+        if wired and security is not None:
+            raise InvalidValueError(
+                "wired=True: must be without security, because proxies read who sends a request"
+            )
+        self._protocol = "PLAINTEXT"
+        if security is not None:
+            from barnabas.testing.security import protocol_named
+
+            self._protocol = protocol_named(security)
+        self._security: ClusterSecurity | None = None
         self._racks = tuple(racks)
         self._wired = wired
         self._wires: Wires | None = None
@@ -111,6 +132,72 @@ class Cluster:
         if not addresses:
             raise InvalidValueError("the cluster was not started: call start() or use `with`")
         return ",".join(f"{host}:{port}" for host, port in addresses)
+
+    def client_options(self, user: str = "admin", *, style: str = "kafka") -> dict[str, Any]:
+        """Return the options with which a user connects; without security, the address alone.
+
+        `style` is how a library names them: `kafka` (Java's properties, and our clients),
+        `librdkafka` (confluent-kafka), `kafka-python` or `aiokafka` (arguments).
+        """
+        if self._protocol != "PLAINTEXT":
+            return self._secured().client_options(self.bootstrap, user, style)
+        dotted = style in ("kafka", "librdkafka")
+        return {"bootstrap.servers" if dotted else "bootstrap_servers": self.bootstrap}
+
+    def add_user(self, name: str, password: str | None = None) -> None:
+        """Add a user, by default with a random password; also before the cluster is started.
+
+        Users may do nothing until `allow` says so. With the protocol `ssl` they get a certificate.
+        A second call changes the password.
+        """
+        security, running = self._secured(), self._running()
+        if running:
+            security.add_user(name, password, running)
+        elif any(member.address is not None for member in self._members):
+            raise InvalidValueError(f"user {name!r}: no broker is running that could add it")
+        else:
+            security.prepare_user(name, password)
+
+    def allow(
+        self,
+        user: str,
+        *operations: str,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        cluster: bool = False,
+        prefixed: bool = False,
+    ) -> None:
+        """Let a user (`*`: all) do operations on these resources, from any host.
+
+        Operations have Kafka's names: `read`, `write`, `create`, `describe`, `all` and so on. A
+        name may be `*`; with `prefixed`, it is the beginning of names.
+        """
+        self._secured().allow(
+            f"User:{user}",
+            operations,
+            {"topic": topic, "group": group, "transactional_id": transactional_id},
+            cluster=cluster,
+            prefixed=prefixed,
+            addresses=self._running(),
+        )
+
+    def _secured(self) -> ClusterSecurity:
+        if self._protocol == "PLAINTEXT":
+            raise InvalidValueError('the cluster has no users: use security="sasl_ssl"')
+        if self._security is None:
+            from barnabas.testing.security import ClusterSecurity
+
+            self._security = ClusterSecurity(self._protocol, self.data_dir / "security")
+        return self._security
+
+    def _running(self) -> list[str]:
+        """Return the addresses of the brokers that run."""
+        return [
+            f"{member.address[0]}:{member.address[1]}"
+            for member in self._members
+            if member.running and member.address is not None
+        ]
 
     @property
     def data_dir(self) -> Path:
@@ -135,10 +222,12 @@ class Cluster:
         port = member.address[1] if member.address is not None else 0
         options = {
             "broker.id": str(member.number),
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"{self._protocol}://127.0.0.1:{port}",
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
             "group.initial.rebalance.delay.ms": "0",  # tests need not wait for more members
         }
+        if self._protocol != "PLAINTEXT":
+            options |= self._secured().broker_options()
         if member.peers is not None:
             own, front = member.peers
             clients = options["listeners"]
@@ -236,6 +325,7 @@ class Cluster:
             if self._directory is not None:
                 shutil.rmtree(self._directory)
                 self._directory = None
+                self._security = None
 
     def _lay_wires(self) -> None:
         from barnabas.testing.wires import Wires

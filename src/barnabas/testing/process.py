@@ -14,6 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from barnabas.config.properties import write_properties
 from barnabas.model.errors import BarnabasError
 
 _DEADLINE_S = 60.0
@@ -38,17 +39,23 @@ class ProcessRunner:
         """Return whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """Return the number of the process, which must have been started."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self, options: Mapping[str, str]) -> tuple[str, int]:
         """Start the process and wait for its ready line."""
-        settings = dict(options)
-        data_dir = Path(settings.pop("log.dirs"))
+        data_dir = Path(options["log.dirs"])
         data_dir.mkdir(parents=True, exist_ok=True)
         errors = data_dir.with_name(f"{data_dir.name}.err")
+        # In a file: everyone on this machine sees the words of a command.
+        settings = data_dir.with_name(f"{data_dir.name}.properties")
+        settings.touch(0o600)
+        settings.write_text(write_properties(options))
         command = [*self._prefix, sys.executable, "-m", "barnabas.cli", "start"]
-        command += ["--data-dir", str(data_dir)]
-        command += ["--id", settings.pop("broker.id")]
-        for name, value in settings.items():
-            command += ["--set", f"{name}={value}"]
+        command += ["--config", str(settings)]
         with errors.open("ab") as stderr:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr)
         return self._await_ready(self._process, errors)

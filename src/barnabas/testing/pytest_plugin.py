@@ -8,10 +8,12 @@
             cluster.kill(1)
 
 `pytest --barnabas-brokers 3` gives the session's cluster three brokers, and
-`--barnabas-option auto.create.topics.enable=false` sets options of all of them. It starts when the
-first test requests it, and its data is removed at the end. A test that stops brokers should have
-its own cluster: `barnabas_clusters` creates them, with the same options. Nothing else is imported
-until then.
+`--barnabas-option auto.create.topics.enable=false` sets options of all of them. With
+`--barnabas-security sasl_ssl`, clients must log in: `barnabas_client_options` has the options of an
+administrator, and `barnabas_cluster.add_user` adds others. The cluster starts when the first test
+requests it, and its data is removed at the end. A test that stops brokers should have its own
+cluster: `barnabas_clusters` creates them, with the same options. Nothing else is imported until
+then.
 """
 
 from __future__ import annotations
@@ -42,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME=VALUE",
         help="a broker option for barnabas_cluster; may be repeated",
     )
+    group.addoption(
+        "--barnabas-security",
+        default=None,
+        metavar="PROTOCOL",
+        help="security protocol of barnabas_cluster: sasl_ssl, sasl_plaintext or ssl",
+    )
 
 
 def options_of(texts: Iterable[str]) -> dict[str, str]:
@@ -58,7 +66,9 @@ def options_of(texts: Iterable[str]) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def barnabas_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A running cluster, one for the whole session."""
-    with _new(request.config)(request.config.getoption("--barnabas-brokers")) as cluster:
+    brokers = request.config.getoption("--barnabas-brokers")
+    security = request.config.getoption("--barnabas-security")
+    with _new(request.config)(brokers, security=security) as cluster:
         yield cluster
 
 
@@ -96,3 +106,9 @@ def _new(config: pytest.Config) -> Callable[..., Cluster]:
 def barnabas_bootstrap(barnabas_cluster: Cluster) -> str:
     """The address of the cluster, for bootstrap.servers."""
     return barnabas_cluster.bootstrap
+
+
+@pytest.fixture(scope="session")
+def barnabas_client_options(barnabas_cluster: Cluster) -> dict[str, Any]:
+    """Options of an administrator, by Kafka's names; without security, the address alone."""
+    return barnabas_cluster.client_options()

@@ -2,8 +2,10 @@
 
 Each broker advertises a front (a port of this proxy) to the others, and reaches ZooKeeper through
 its own front. The sender of a connection is known by the client id of its first request, which has
-the broker's number. A cut affects one direction between two nodes: bytes in flight wait, neither
-side is notified, as in a real network, and they arrive after `heal` if the connection still exists.
+the broker's number; if that is encrypted, the caller finds it by the ports.
+
+A cut affects one direction between two nodes: bytes in flight wait, neither side is notified, as in
+a real network, and they arrive after `heal` if the connection still exists.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ import asyncio
 import re
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 
 ZOOKEEPER = -1
 _CHUNK = 65536
+
+Source = int | Callable[[int, int], int] | None
+"""Who dials a front: always the same, or the one with a connection from one port to another; None
+is the one that the first request names. A function that finds none raises ConnectionError."""
 
 
 class Wires:
@@ -35,7 +41,7 @@ class Wires:
         self._thread.start()
         return self
 
-    def front(self, target: int, port: int, source: int | None = None) -> int:
+    def front(self, target: int, port: int, source: Source = None) -> int:
         """Open a front for a port; its connections are from `source`, or identify themselves."""
         return asyncio.run_coroutine_threadsafe(
             self._open(target, port, source), self._loop
@@ -62,7 +68,7 @@ class Wires:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _open(self, target: int, port: int, source: int | None) -> int:
+    async def _open(self, target: int, port: int, source: Source) -> int:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
@@ -86,11 +92,15 @@ class Wires:
         self,
         target: int,
         port: int,
-        source: int | None,
+        source: Source,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         first = b""
+        if callable(source):
+            ends = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+            # It may take long, and others must not wait for it.
+            source = await asyncio.to_thread(source, *(end[1] for end in ends))
         if source is None:
             size = await reader.readexactly(4)
             first = size + await reader.readexactly(int.from_bytes(size, "big"))

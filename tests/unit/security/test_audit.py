@@ -152,3 +152,50 @@ def test_changes_and_logins_are_events(log: AuditLog, caplog: pytest.LogCaptureF
     log.event("acl added", "User:admin", "h", "SSL", acl="User:a has ALLOW permission")
     log.event("acl added", "User:admin", "h", "SSL", acl="User:b has ALLOW permission")
     assert [line["acl"][:6] for line in lines(caplog)] == ["User:a", "User:b"]
+
+
+def fail(log: AuditLog, host: str = "h", reason: str = "wrong password: 'eve'") -> None:
+    log.failed_login(host, "SASL", "PLAIN", reason, again=False)
+
+
+def test_logins_are_logged_for_debugging_and_failed_ones_always(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.login("User:alice", "h", "SASL", "PLAIN", again=False)
+    assert lines(caplog) == []
+    fail(log)
+    (told,) = lines(caplog)
+    assert told == {
+        "time": "2025-01-31T12:00:00.123Z",
+        "event": "login",
+        "host": "h",
+        "listener": "SASL",
+        "mechanism": "PLAIN",
+        "result": "denied",
+        "reason": "wrong password: 'eve'",
+        "count": 1,
+    }
+    caplog.set_level(logging.DEBUG, "barnabas.audit")
+    log.login("User:alice", "h", "SASL", "PLAIN", again=True)
+    (told,) = lines(caplog)
+    assert (told["event"], told["principal"], told["result"]) == (
+        "re-login",
+        "User:alice",
+        "allowed",
+    )
+
+
+def test_an_address_that_guesses_has_a_limit_that_others_do_not_share(
+    log: AuditLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(100):
+        fail(log, reason=f"unknown user: 'u{number}'")
+    fail(log, "other")
+    decide(log)
+    written = lines(caplog)
+    assert len(written) == audit.LINES_PER_WINDOW_MAX + 2
+    assert [line["host"] for line in written[-2:]] == ["other", "h"]
+    clock.let_pass(audit.WINDOW_MS)
+    (told,) = lines(caplog)
+    assert (told["event"], told["host"]) == ("suppressed", "h")
+    assert told["count"] == 100 - audit.LINES_PER_WINDOW_MAX

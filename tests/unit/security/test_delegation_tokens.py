@@ -131,6 +131,16 @@ def test_tokens_are_shown_by_owner_or_renewer(
     assert tokens.visible(None, lambda _: False) == []
 
 
+def test_who_requested_a_token_for_another_sees_and_changes_it(
+    tokens: DelegationTokens, token: DelegationToken
+) -> None:
+    """Only owners and renewers could; Kafka counts the requester among them."""
+    tokens.set(token._replace(requester=CAROL))
+    assert len(tokens.visible([CAROL], lambda _: True)) == 1
+    mac = tokens.hmac_of(token.token_id)
+    assert tokens.expiring(mac, CAROL, 300, NOW_MS)[0].expires_ms == NOW_MS + 300
+
+
 def test_a_login_finds_the_token_and_makes_its_credential_once(
     tokens: DelegationTokens, token: DelegationToken
 ) -> None:

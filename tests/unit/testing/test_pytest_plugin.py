@@ -81,3 +81,21 @@ def test_another_project_gets_clusters_of_any_size(tmp_path: Path) -> None:
         "--barnabas-brokers=2",
     )
     assert "2 passed" in printed, printed
+
+
+def test_another_project_gets_a_secured_cluster(tmp_path: Path) -> None:
+    printed = run_project(
+        tmp_path,
+        "from barnabas import KafkaAdminClient\n"
+        "def test_it(barnabas_cluster, barnabas_client_options):\n"
+        "    assert barnabas_client_options == barnabas_cluster.client_options('admin')\n"
+        "    assert barnabas_client_options['security.protocol'] == 'SASL_SSL'\n"
+        "    with KafkaAdminClient(**barnabas_client_options) as admin:\n"
+        "        assert admin.list_topics() == []\n"
+        "def test_its_own(barnabas_clusters):\n"
+        "    with barnabas_clusters(security='ssl') as cluster:\n"
+        "        assert 'ssl.keystore.location' in cluster.client_options()\n",
+        "--barnabas-security",
+        "sasl_ssl",
+    )
+    assert "2 passed" in printed, printed

@@ -11,7 +11,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from barnabas.coordination.contract import Coordination, Event, NoNode, SessionExpired
+from barnabas.coordination.contract import (
+    Coordination,
+    Event,
+    NoNode,
+    NoPermission,
+    SessionExpired,
+)
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.model.errors import BarnabasError, CorruptFileError
@@ -83,7 +89,7 @@ class ConfigNotices:
             data, _ = await self._tree.get(path)
             entity_type, name = nodes.decode_config_change(path, data)
             values = await self._store.get(entity_type, name)
-        except (NoNode, CorruptFileError) as failure:
+        except (NoNode, NoPermission, CorruptFileError) as failure:
             logger.error("config change %s skipped: %s", path, failure)
             return
         self._on_change(entity_type, name, values)

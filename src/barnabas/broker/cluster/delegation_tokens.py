@@ -20,6 +20,7 @@ from barnabas.coordination.contract import (
     Event,
     NodeExists,
     NoNode,
+    NoPermission,
     SessionExpired,
     Set,
 )
@@ -147,7 +148,7 @@ class SharedTokens:
             self._tokens.set(_token_of(nodes.DelegationTokenNode.decode(path, data)))
         except NoNode:
             self._tokens.remove(token_id)
-        except (CorruptFileError, ValueError) as failure:
+        except (CorruptFileError, NoPermission, ValueError) as failure:
             logger.error("token %r is unreadable, nobody can log in with it: %s", token_id, failure)
             self._tokens.remove(token_id)
 

@@ -22,6 +22,7 @@ from barnabas.coordination.contract import (
     Coordination,
     NodeExists,
     NoNode,
+    NoPermission,
     ServiceUnavailable,
     SessionExpired,
     SessionState,
@@ -35,6 +36,9 @@ from barnabas.model.ids import new_uuid, uuid_text
 logger = logging.getLogger("barnabas.registration")
 
 COORDINATION_FILE = "coordination.sqlite"
+
+NO_PERMISSION_PAUSE_S = 1.0
+"""Pause after a rejected login: unlike a silent service, it answers at once."""
 
 FEATURE = "/feature"
 FEATURES = nodes.compact({"features": {}, "version": 2, "status": 1})
@@ -243,6 +247,7 @@ class SessionRenewal:
             self._renewal = asyncio.get_running_loop().create_task(self._renew())
 
     async def _renew(self) -> None:
+        reported = ""
         while True:
             try:
                 await self._leave()
@@ -257,6 +262,13 @@ class SessionRenewal:
                 logger.warning(
                     "broker has no session with the coordination service, retrying: %s", failure
                 )
+                continue
+            except NoPermission as failure:
+                # An operator of the service can mend it; a broker that stopped would not come back.
+                if str(failure) != reported:
+                    reported = str(failure)
+                    logger.error("broker cannot register again, retrying: %s", reported)
+                await asyncio.sleep(NO_PERMISSION_PAUSE_S)
                 continue
             except BarnabasError as failure:
                 await self._give_up(str(failure))

@@ -10,6 +10,7 @@ from tests.unit.controller.trees import prepared, session
 
 from barnabas.broker.cluster import config_notices
 from barnabas.broker.cluster.config_notices import ConfigNotices
+from barnabas.coordination.contract import Found, NoPermission, Watch
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.config_store import ConfigStore
@@ -84,6 +85,31 @@ def test_a_damaged_notice_is_passed_over(caplog: pytest.LogCaptureFixture) -> No
 
     asyncio.run(story())
     assert "config_change_0000000000" in caplog.text
+
+
+def test_configs_that_may_not_be_read_hold_up_no_others(caplog: pytest.LogCaptureFixture) -> None:
+    """ZooKeeper keeps ACLs; a node may belong to somebody else."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        tree, other = await prepared(store), await session(store)
+        told, _ = await following(tree)
+        read = tree.get
+
+        async def get(path: str, watch: Watch | None = None) -> Found:
+            if path == "/config/users/eve":
+                raise NoPermission(path, f"{path}: not allowed")
+            return await read(path, watch)
+
+        tree.get = get  # type: ignore[method-assign]
+        await ConfigStore(other).set("users", "eve", {"a": "1"})
+        await ConfigStore(other).set("topics", "t", {"a": "1"})
+        await heard(told, 1)
+        assert told.calls == [("topics", "t", {"a": "1"})]
+
+    asyncio.run(story())
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert said.endswith("config_change_0000000000 skipped: /config/users/eve: not allowed")
 
 
 def test_old_notices_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from tests.unit.controller.trees import prepared, session
 
 from barnabas.broker.cluster import delegation_tokens
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
-from barnabas.coordination.contract import Coordination
+from barnabas.coordination.contract import Coordination, Found, NoPermission, Watch
 from barnabas.coordination.memory import MemoryStore
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
@@ -163,3 +163,24 @@ def test_without_a_secret_nothing_is_created() -> None:
         assert await tree.exists(nodes.DELEGATION_TOKENS) is None
 
     asyncio.run(story())
+
+
+def test_tokens_that_may_not_be_read_hold_up_no_others(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        _, one, other = await two()
+        hidden, token = one.made(), one.made()
+        tree = other.shared._tree
+        read = tree.get
+
+        async def get(path: str, watch: Watch | None = None) -> Found:
+            if path.endswith(hidden.token_id):
+                raise NoPermission(path, "not allowed")
+            return await read(path, watch)
+
+        tree.get = get  # type: ignore[method-assign]
+        await one.shared.add(hidden)
+        await one.shared.add(token)
+        await until(lambda: other.tokens.all() == [token])
+
+    asyncio.run(story())
+    assert "is unreadable, nobody can log in with it: not allowed" in caplog.text

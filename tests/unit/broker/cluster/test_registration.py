@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.cluster import registration as module
 from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.config.broker import BrokerOptions
-from barnabas.coordination.contract import ServiceUnavailable, SessionExpired, SessionState
+from barnabas.coordination.contract import (
+    NoPermission,
+    ServiceUnavailable,
+    SessionExpired,
+    SessionState,
+)
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import ConfigError
@@ -184,6 +190,25 @@ def test_a_session_that_ended_during_the_start_is_noticed() -> None:
         assert (late.entered, late.tree.state) == (1, SessionState.CONNECTED)
 
     asyncio.run(story())
+
+
+def test_who_is_not_allowed_tries_again_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever runs the service can mend it; a broker that stopped would not come back."""
+    monkeypatch.setattr(module, "NO_PERMISSION_PAUSE_S", 0.001)
+
+    async def story() -> None:
+        barred = Story(*[NoPermission("/x", "/x: not allowed")] * 3, NoPermission("", "no login"))
+        await barred.expire()
+        assert (barred.entered, barred.given_up) == (5, [])
+
+    asyncio.run(story())
+    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert said == [
+        "broker cannot register again, retrying: /x: not allowed",
+        "broker cannot register again, retrying: no login",
+    ]
 
 
 def test_who_cannot_enter_gives_up() -> None:
