@@ -23,6 +23,7 @@ from barnabas.admin.acls import (
 from barnabas.admin.config_entries import ConfigResourceType, Resource
 from barnabas.admin.configs import describe_configs
 from barnabas.cli.arguments import add_action
+from barnabas.cli.arguments import principal as principal_of
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
@@ -120,7 +121,7 @@ def _add_resources(
 
 
 def _add_filter(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--principal", metavar="NAME", type=_principal, help="of this principal")
+    parser.add_argument("--principal", metavar="NAME", type=principal_of, help="of this principal")
     parser.add_argument("--host", metavar="ADDRESS", help="from this address")
     parser.add_argument("--operation", choices=tuple(_OPERATIONS), help="of this operation")
     parser.add_argument("--permission", choices=("allow", "deny"), help="of this permission")
@@ -132,7 +133,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{word}",
             metavar="PRINCIPAL",
-            type=_principal,
+            type=principal_of,
             action="append",
             default=[],
             help=f"{word} this principal (alice is User:alice, '*' is everyone); may be repeated",
@@ -164,12 +165,6 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--consumer", action="store_true", help="read and describe --topic, read --group"
     )
-
-
-def _principal(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("a principal cannot be empty")
-    return text if ":" in text else f"User:{text}"
 
 
 # add
@@ -406,7 +401,7 @@ def _question(arguments: argparse.Namespace) -> tuple[str, ACLOperation, Resourc
     else:
         kinds = ", ".join(f"{word}:NAME" for word in _RESOURCES)
         raise InvalidValueError(f"resource {resource}: must be cluster, or one of {kinds}")
-    return _principal(principal), _OPERATIONS[operation.lower()], pattern
+    return principal_of(principal), _OPERATIONS[operation.lower()], pattern
 
 
 async def _settings(client: ClusterClient) -> dict[str, str] | None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable
 
-BOOTSTRAP = "127.0.0.1:9092"
+from barnabas.cli.command_config import BOOTSTRAP, CommandConfig
+
+UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +23,10 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         "--bootstrap",
         dest="bootstrap",
         metavar="HOST:PORT[,...]",
-        default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
-        help=f"brokers to connect to first (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
+        help="brokers to connect to first (default: bootstrap.servers in --command-config, "
+        f"$BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
     )
+    add_command_config(parser)
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
@@ -31,6 +35,18 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         help="timeout of a call (default: 30)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_command_config(parser: argparse.ArgumentParser, whose: str = "") -> None:
+    """Add the file with options of the command's clients."""
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        type=CommandConfig,
+        default=CommandConfig(os.environ.get("BARNABAS_COMMAND_CONFIG")),
+        help=f"properties file with client options {whose}(security.protocol, "
+        "sasl.jaas.config, …; default: $BARNABAS_COMMAND_CONFIG)",
+    )
 
 
 def add_action(
@@ -64,6 +80,22 @@ def add_word(
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def principal(text: str) -> str:
+    """Parse a principal: `alice` is short for `User:alice`."""
+    if not text:
+        raise argparse.ArgumentTypeError("a principal cannot be empty")
+    return text if ":" in text else f"User:{text}"
+
+
+def duration_ms(text: str) -> int:
+    """Parse a time span like 90s, 15m, 8h or 7d to milliseconds."""
+    found = re.fullmatch(r"([0-9]{1,12})(ms|[smhd])", text)
+    span_ms = int(found[1]) * UNITS_MS[found[2]] if found is not None else 0
+    if not 0 < span_ms < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time span like 90s, 15m, 8h or 7d")
+    return span_ms
 
 
 def seconds(text: str) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.arguments import add_connection, count, index
+from barnabas.cli.command_config import client_options
 from barnabas.cli.output import counted, print_json
 from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, parse_position
@@ -184,8 +185,7 @@ def _remove_earlier(
 
 def _consumer(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "bootstrap.servers": arguments.bootstrap,
-        "client.id": "barnabas-cli",
+        **client_options(arguments),
         "isolation.level": f"read_{arguments.isolation}",
         "enable.auto.commit": "false",
         "auto.offset.reset": "earliest",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
+from barnabas.cli.command_config import client_options
 from barnabas.cli.position import Beginning, End
 from barnabas.cli.record_format import Formatter
 from barnabas.client.cluster_client import ClusterClient
@@ -36,10 +38,10 @@ async def read_in_group(
     from barnabas.aio import AIOKafkaConsumer
 
     start = arguments.start or (Beginning() if arguments.exit_at_end else End())
+    options: dict[str, Any] = client_options(arguments)
     consumer = AIOKafkaConsumer(
         arguments.topic,
-        bootstrap_servers=arguments.bootstrap,
-        client_id="barnabas-cli",
+        **options,
         group_id=arguments.group,
         auto_offset_reset="earliest" if isinstance(start, Beginning) else "latest",
         enable_auto_commit=False,

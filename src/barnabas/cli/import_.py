@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.arguments import add_connection, count
+from barnabas.cli.command_config import client_options
 from barnabas.cli.output import counted, print_json
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.progress_line import ProgressLine
@@ -95,8 +96,7 @@ async def _send(
         line.show(f"{arguments.topic}: {work.records:,} records,{done} {rate:,.0f}/s")
 
     options = {
-        "bootstrap.servers": arguments.bootstrap,
-        "client.id": "barnabas-cli",
+        **client_options(arguments),
         "transactional.id": f"barnabas-import-{uuid.uuid4()}",
     }
     await work.run(files, options, show)

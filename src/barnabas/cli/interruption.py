@@ -69,7 +69,8 @@ class Interruption:
         """Handle the signals for the rest of the process's lifetime."""
         self._owns_process = True
         for word in sys.argv[1:2]:
-            self._name = word if word.isalpha() else None
+            is_name = word[:1].isalpha() and word.replace("-", "").isalpha()
+            self._name = word if is_name else None
         # The first to be registered is the last to be called. After that, during its shutdown, the
         # interpreter would be killed by the signal.
         atexit.register(_signal.signal, _signal.SIGINT, _signal.SIG_IGN)

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.arguments import count, seconds
+from barnabas.cli.arguments import add_command_config, count, seconds
 from barnabas.cli.interruption import INTERRUPTION
+from barnabas.cli.next_step import explain_silence, with_next_step
 from barnabas.cli.output import counted, print_json, print_table
 from barnabas.cli.progress_line import ProgressLine
-from barnabas.cli.session import NO_BROKER, on_loop
+from barnabas.cli.session import on_loop
 from barnabas.cli.spark_master import LOCAL, spark_master
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ def _add_clusters(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="producer options for the target, as for Kafka's MirrorMaker",
     )
+    add_command_config(parser, "for each cluster that has no file of its own ")
     parser.add_argument(
         "--include",
         "--whitelist",
@@ -210,9 +212,15 @@ def _clusters(
     from barnabas.mirror.client_options import read_source, read_target
     from barnabas.mirror.replication_policy import TopicFilter
 
+    # The file is that of both clusters: it cannot have the address of either.
+    shared = {
+        name: value
+        for name, value in arguments.command_config.options.items()
+        if name != "bootstrap.servers"
+    }
     return (
-        read_source(arguments.consumer_config, arguments.source),
-        read_target(arguments.producer_config, arguments.target),
+        read_source(arguments.consumer_config, arguments.source, shared),
+        read_target(arguments.producer_config, arguments.target, shared),
         TopicFilter(arguments.topics, arguments.exclude, prefix=arguments.prefix),
     )
 
@@ -262,30 +270,35 @@ def _engine(
         return
     from barnabas.spark.mirroring import spark_engine
 
-    on_loop(_check_clusters(options))  # before Spark, which takes seconds to start
+    on_loop(_check_clusters(arguments, options))  # before Spark, which takes seconds to start
     line.show("starting Spark …")
     with spark_engine(arguments.master or LOCAL, dict(arguments.conf)) as engine:
         yield engine
 
 
-async def _check_clusters(options: MirrorOptions) -> None:
+async def _check_clusters(arguments: argparse.Namespace, options: MirrorOptions) -> None:
     """Raise if one of the clusters does not answer."""
     from barnabas.mirror.clusters import open_clusters
 
-    with _no_broker_hint():
+    with _hints(arguments):
         async with open_clusters(options.source, options.target, options.topics):
             return
 
 
 @contextmanager
-def _no_broker_hint() -> Iterator[None]:
+def _hints(arguments: argparse.Namespace) -> Iterator[None]:
+    """Add the next step to failures to reach a cluster."""
     from barnabas.client.errors import NoBrokersAvailable
 
-    try:
-        yield
-    except NoBrokersAvailable as failure:
-        failure.add_note(NO_BROKER)
-        raise
+    shared: str | None = arguments.command_config.path
+    files = (arguments.consumer_config or shared, arguments.producer_config or shared)
+    file = " or ".join(dict.fromkeys(filter(None, files)))
+    with with_next_step(file, "--consumer.config or --producer.config"):
+        try:
+            yield
+        except NoBrokersAvailable as failure:
+            explain_silence(failure)
+            raise
 
 
 async def _run(
@@ -305,7 +318,7 @@ async def _run(
     )
     copying = loop.create_task(mirror.run())
     try:
-        with _no_broker_hint():
+        with _hints(arguments):
             await _show_progress(arguments, mirror, copying, line)
     finally:
         copying.cancel()
@@ -364,7 +377,7 @@ def _offsets(arguments: argparse.Namespace) -> int:
     from barnabas.mirror.group_offsets import COMMITTED, KEPT, TRANSLATED, translate_groups
 
     source, target, topics = _clusters(arguments)
-    with _no_broker_hint():
+    with _hints(arguments):
         found = on_loop(
             translate_groups(
                 source,

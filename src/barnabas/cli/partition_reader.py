@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from barnabas.admin.offsets import list_offsets
+from barnabas.cli.command_config import client_options
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
@@ -50,8 +51,7 @@ def reader_options(arguments: argparse.Namespace) -> ConsumerOptions:
     """Return the options of the consumer that the arguments describe."""
     timeout_ms = max(1, int(arguments.timeout * 1000))
     options = {
-        "bootstrap.servers": arguments.bootstrap,
-        "client.id": "barnabas-cli",
+        **client_options(arguments),
         "allow.auto.create.topics": False,
         # With sessions, an answer leaves out the partitions that have nothing new.
         "enable.incremental.fetch.sessions": False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 import warnings
@@ -12,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.arguments import BOOTSTRAP, add_word
+from barnabas.cli.arguments import add_command_config, add_word
+from barnabas.cli.command_config import BOOTSTRAP, bootstrap_of
 from barnabas.cli.interruption import INTERRUPTION
 from barnabas.cli.spark_master import LOCAL, spark_master
 
@@ -55,9 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--bootstrap",
         dest="bootstrap",
         metavar="HOST:PORT[,...]",
-        default=os.environ.get("BARNABAS_BOOTSTRAP") or BOOTSTRAP,
-        help=f"brokers of the topics (default: $BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
+        help="brokers of the topics (default: bootstrap.servers in --command-config, "
+        f"$BARNABAS_BOOTSTRAP or {BOOTSTRAP})",
     )
+    add_command_config(init, "that the definitions read ")
     init.add_argument(
         "--language",
         choices=["python", "sql"],
@@ -140,17 +141,21 @@ def _names(text: str) -> list[str]:
 def _init(arguments: argparse.Namespace) -> None:
     from barnabas.pipeline.templates import Project
 
+    config = arguments.command_config
+    bootstrap = bootstrap_of(arguments)
     project = Project(
         arguments.directory,
-        arguments.bootstrap,
+        bootstrap,
         language=arguments.language,
         bad_records=arguments.bad_records,
+        client_file=None if config.path is None else Path(config.path).resolve(),
     )
     for path in project.write():
         print(f"wrote {path}")
+    same_file = "" if config.path is None else f" --command-config {config.path}"
     print("\nnext:")
     for topic in project.topics:
-        print(f"  barnabas topics create {topic} --bootstrap {arguments.bootstrap}")
+        print(f"  barnabas topics create {topic} --bootstrap {bootstrap}{same_file}")
     print(f"  barnabas pipeline check {arguments.directory}")
     print(f"  barnabas pipeline run {arguments.directory}")
 

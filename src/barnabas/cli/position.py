@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+from barnabas.cli.arguments import UNITS_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def parse_time(text: str, now_ms: int) -> int | None:
         return int(text[1:])
     age = re.fullmatch(r"([0-9]{1,15})(ms|[smhd])", text)
     if age is not None:
-        return now_ms - int(age[1]) * _UNITS_MS[age[2]]
+        return now_ms - int(age[1]) * UNITS_MS[age[2]]
     try:
         return round(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):

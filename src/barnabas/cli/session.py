@@ -12,13 +12,14 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from barnabas.cli.command_config import bootstrap_of, client_options
 from barnabas.cli.interruption import INTERRUPTION, Hold
+from barnabas.cli.next_step import explain_silence, with_next_step
+from barnabas.client.addresses import parse_addresses
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import NetworkError
 
 Result = TypeVar("Result")
-
-NO_BROKER = "is a broker running there? start one with: barnabas start"
 
 
 def run(
@@ -30,22 +31,42 @@ def run(
     """Connect to the cluster, do the work, close; `busy` work is worth loading uvloop."""
 
     async def session() -> Result:
-        timeout_ms = arguments.timeout * 1000
-        async with ClusterClient(
-            arguments.bootstrap,
+        async with _client(arguments) as client:
+            with with_next_step(arguments.command_config.path):
+                try:
+                    await client.refresh()
+                except NetworkError as failure:
+                    explain_silence(failure)
+                    raise
+                return await work(client)
+
+    return on_loop(session(), busy=busy)
+
+
+def _client(arguments: argparse.Namespace) -> ClusterClient:
+    timeout_ms = arguments.timeout * 1000
+    if arguments.command_config.path is None:
+        return ClusterClient(
+            bootstrap_of(arguments),
             client_id="barnabas-cli",
             connect_timeout_ms=min(timeout_ms, 10_000),
             request_timeout_ms=timeout_ms,
             random=random.Random(),
-        ) as client:
-            try:
-                await client.refresh()
-            except NetworkError as failure:
-                failure.add_note(NO_BROKER)
-                raise
-            return await work(client)
+        )
+    # Only here: commands without a file start faster without all these options.
+    from barnabas.config.clients.admin import AdminOptions
+    from barnabas.config.clients.options import parse_client_options
 
-    return on_loop(session(), busy=busy)
+    own = {
+        "request.timeout.ms": max(1, int(timeout_ms)),
+        "socket.connection.setup.timeout.ms": max(1, int(min(timeout_ms, 10_000))),
+    }
+    given = client_options(arguments)
+    if arguments.bootstrap is not None:
+        parse_addresses(arguments.bootstrap)  # a wrong one is not in the file
+    with arguments.command_config.named():
+        options = parse_client_options(AdminOptions, {**given, **own})
+        return ClusterClient.from_options(options)
 
 
 def on_loop(work: Coroutine[Any, Any, Result], *, busy: bool = False) -> Result:

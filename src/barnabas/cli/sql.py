@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.arguments import add_connection, count
+from barnabas.cli.command_config import client_options
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions, offsets_at
 from barnabas.cli.position import Beginning, End, Position, parse_position
@@ -205,8 +206,7 @@ class Tables:
             if text not in FORMATS:
                 raise _refused(f"--format {text}: must be one of {', '.join(FORMATS)}")
         self.client = {
-            "bootstrap.servers": arguments.bootstrap,
-            "client.id": "barnabas-cli",
+            **client_options(arguments),
             "isolation.level": f"read_{arguments.isolation}",
             "enable.auto.commit": "false",
             "auto.offset.reset": "none",

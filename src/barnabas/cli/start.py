@@ -23,6 +23,7 @@ EXAMPLES = """\
 examples:
   barnabas start
   barnabas start --data-dir /var/lib/barnabas --listen 0.0.0.0:9092
+  barnabas start --secure
   barnabas start --config server.properties --set log.retention.hours=24
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
@@ -30,13 +31,23 @@ examples:
 Options have Kafka's names and values; docs/reference/options.md lists them all.
 """
 
+SECURITY_DIR = "security"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = EXAMPLES
-    parser.add_argument("--config", metavar="FILE", help="a Kafka server.properties file")
+    options = parser.add_mutually_exclusive_group()
+    options.add_argument("--config", metavar="FILE", help="a Kafka server.properties file")
+    options.add_argument(
+        "--secure",
+        metavar="DIR",
+        nargs="?",
+        const=SECURITY_DIR,
+        help="serve only clients that log in, by the options of a directory of `barnabas security`,"
+        " which is created for one broker if it does not exist (default: security)",
+    )
     parser.add_argument(
         "--data-dir", metavar="DIR", help="directory of the logs (log.dirs; default: data)"
     )
@@ -95,8 +106,13 @@ def run(arguments: argparse.Namespace) -> int:
         run_loop: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
     else:
         run_loop = uvloop.run
+    hints: list[str] = []
+    if arguments.secure is not None:
+        from barnabas.cli.security import how_to_connect
+
+        hints = how_to_connect(Path(arguments.secure))
     with INTERRUPTION.held(patient=True) as hold:
-        run_loop(_serve(options, hold))
+        run_loop(_serve(options, hold, hints))
     return 0
 
 
@@ -111,10 +127,15 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         except (OSError, UnicodeDecodeError) as failure:
             raise ConfigError(f"--config {arguments.config}: cannot read: {failure}") from failure
         values.update(read_properties(text))
+    elif arguments.secure is not None:
+        from barnabas.cli.security import options_to_start
+
+        values.update(options_to_start(Path(arguments.secure), arguments.listen, arguments.id))
     if arguments.data_dir is not None:
         values["log.dirs"] = arguments.data_dir
     if arguments.listen is not None:
-        values["listeners"] = f"PLAINTEXT://{arguments.listen}"
+        protocol = "PLAINTEXT" if arguments.secure is None else "SASL_SSL"
+        values["listeners"] = f"{protocol}://{arguments.listen}"
     if arguments.id is not None:
         values["broker.id"] = str(arguments.id)
     if arguments.zookeeper is not None:
@@ -125,20 +146,23 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     return BrokerOptions.parse(values)
 
 
-async def _serve(options: BrokerOptions, hold: Hold) -> None:
+async def _serve(options: BrokerOptions, hold: Hold, hints: list[str]) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     hold.ends_by(lambda: loop.call_soon_threadsafe(stopped.set))
     try:
-        last = await _serve_until(stopped, options)
+        last = await _serve_until(stopped, options, hints)
         print(last, flush=True)
         INTERRUPTION.closed()
     finally:
         hold.ends_by(None)
 
 
-async def _serve_until(stopped: asyncio.Event, options: BrokerOptions) -> str:
-    """Run a broker; return the last line to print after a clean stop."""
+async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: list[str]) -> str:
+    """Run a broker; return the last line to print after a clean stop.
+
+    `hints` are printed after the line that says that it is ready.
+    """
     from barnabas.broker.broker import Broker
 
     loop = asyncio.get_running_loop()
@@ -153,6 +177,8 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions) -> str:
     print(
         f"Barnabas broker {broker.broker_id} is ready on {addresses} "
         f"(data in {', '.join(broker.logs.paths)})",
+        *hints,
+        sep="\n",
         flush=True,
     )
     lost = loop.create_task(broker.lost.wait())

@@ -7,18 +7,21 @@ that the file leaves out get defaults for throughput.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.consumer import ConsumerOptions
-from barnabas.config.clients.options import parse_client_options
+from barnabas.config.clients.options import ClientSection, by_option, parse_client_options
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.config.properties import read_properties
 from barnabas.model.errors import ConfigError, InvalidValueError
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 COMMON_DEFAULTS = {"bootstrap.timeout.ms": "5000", "client.id": "barnabas-mirror"}
 CONSUMER_DEFAULTS = COMMON_DEFAULTS | {
     "isolation.level": "read_committed",
@@ -58,7 +61,7 @@ IGNORED = (
 class ClientOptions:
     """The options of one cluster's clients, by Kafka's names."""
 
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)  # it has passwords
 
     @property
     def admin(self) -> dict[str, Any]:
@@ -85,31 +88,61 @@ class ClientOptions:
         return CONSUMER_DEFAULTS | self.admin | CONSUMER_SETTINGS
 
 
-def read_source(file: str | None, bootstrap: str | None) -> ClientOptions:
-    """Read the options of the source; an address on the command line overrides the file's."""
-    options = _read("--consumer.config", file, bootstrap, "--source")
-    parse_client_options(ConsumerOptions, options.consumer)  # reject a wrong one early
+def read_source(
+    file: str | None, bootstrap: str | None, otherwise: Mapping[str, str] = NOTHING
+) -> ClientOptions:
+    """Read the options of the source; an address on the command line overrides the file's.
+
+    Without a file, the options are those of `otherwise`.
+    """
+    options = _read("--consumer.config", file, bootstrap, "--source", ConsumerOptions, otherwise)
+    with _named("--consumer.config", file):
+        parse_client_options(ConsumerOptions, options.consumer)  # reject a wrong one early
     return options
 
 
-def read_target(file: str | None, bootstrap: str | None) -> ClientOptions:
-    """Read the options of the target; an address on the command line overrides the file's."""
-    options = _read("--producer.config", file, bootstrap, "--target")
-    parse_client_options(ProducerOptions, options.producer("checked"))
+def read_target(
+    file: str | None, bootstrap: str | None, otherwise: Mapping[str, str] = NOTHING
+) -> ClientOptions:
+    """Read the options of the target; an address on the command line overrides the file's.
+
+    Without a file, the options are those of `otherwise`.
+    """
+    options = _read("--producer.config", file, bootstrap, "--target", ProducerOptions, otherwise)
+    with _named("--producer.config", file):
+        parse_client_options(ProducerOptions, options.producer("checked"))
     return options
+
+
+@contextmanager
+def _named(option: str, file: str | None) -> Iterator[None]:
+    """Prefix the errors of options with the name of the file that has them."""
+    try:
+        yield
+    except ConfigError as failure:
+        if file is None:
+            raise
+        raise ConfigError(f"{option} {file}: {failure}") from failure
 
 
 def _read(
-    option: str, file: str | None, bootstrap: str | None, bootstrap_option: str
+    option: str,
+    file: str | None,
+    bootstrap: str | None,
+    bootstrap_option: str,
+    section: type[ClientSection],
+    otherwise: Mapping[str, str],
 ) -> ClientOptions:
-    options: dict[str, str] = {}
+    options = dict(otherwise)
     if file is not None:
         try:
-            options = read_properties(Path(file).read_text(encoding="utf-8"))
+            options = read_properties(Path(file).read_text("utf-8"))
         except OSError as failure:
             raise ConfigError(f"{option} {file}: {failure.strerror or failure}") from failure
         except UnicodeDecodeError as failure:
             raise ConfigError(f"{option} {file}: not UTF-8") from failure
+        with _named(option, file):  # an admin client keeps what it knows by its own name
+            options = by_option(section, options)
     if bootstrap is not None:
         options["bootstrap.servers"] = bootstrap
     if not options.get("bootstrap.servers"):

@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 from barnabas.pipeline.errors import PipelineError
 from barnabas.spark.session import (
     NO_ANSWER,
+    REDACTION,
     apart,
     check_master,
     hush,
@@ -51,6 +52,7 @@ DEFAULTS = {
     "spark.connect.grpc.binding.port": "0",
     "spark.sql.connect.serverStacktrace.enabled": "false",
     "spark.ui.enabled": "false",
+    **REDACTION,
     "spark.ui.showConsoleProgress": "false",
 }
 

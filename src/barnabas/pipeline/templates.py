@@ -34,6 +34,8 @@ class Project:
     window: str = "1 minute"
     delay: str = "10 seconds"
     configuration: Mapping[str, str] = field(default_factory=dict)
+    client_file: Path | None = None
+    """A properties file with client options, which definitions read: they have no secrets."""
 
     @property
     def name(self) -> str:
@@ -83,7 +85,11 @@ class Project:
             "QUOTED": json.dumps(self.name),  # 2026 is not a string in YAML
             "STORAGE": json.dumps(f"file://{root / 'storage'}", ensure_ascii=False),
             "FILES": json.dumps(f"file://{root / 'files' / self.target}", ensure_ascii=False),
-            "SERVERS": json.dumps(self.bootstrap),
+            "PATHLIB": "" if self.client_file is None else "from pathlib import Path\n\n",
+            "PROPERTIES": "" if self.client_file is None else _PROPERTIES,
+            "SERVERS": _SERVERS if self.client_file is None else _SECURED,
+            "CLIENT": json.dumps(str(self.client_file), ensure_ascii=False),
+            "BOOTSTRAP": json.dumps(self.bootstrap),
             "SOURCE": self.source,
             "TARGET": self.target,
             "DEAD": self.dead_letters,
@@ -112,9 +118,22 @@ configuration:
   spark.sql.session.timeZone: UTC
 @MORE@"""
 
+_SERVERS = """\
+SERVERS = {"kafka.bootstrap.servers": @BOOTSTRAP@}
+"""
+
+_SECURED = """\
+CLIENT = read_properties(Path(@CLIENT@).read_text("utf-8"))
+SERVERS = {f"kafka.{name}": value for name, value in CLIENT.items()}
+SERVERS["kafka.bootstrap.servers"] = @BOOTSTRAP@
+"""
+
+_PROPERTIES = """
+from barnabas.config.properties import read_properties
+"""
+
 _HEAD = """\
-SERVERS = {"kafka.bootstrap.servers": @SERVERS@}
-SCHEMA = "user STRING, page STRING, at TIMESTAMP, took_ms INT"
+@SERVERS@SCHEMA = "user STRING, page STRING, at TIMESTAMP, took_ms INT"
 """
 
 _SINKS = """\
@@ -148,10 +167,10 @@ A flow is a query of its own: it reads the topic itself, and its lag is that of 
 group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
 """
 
-from pyspark import pipelines as dp
+@PATHLIB@from pyspark import pipelines as dp
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-
+@PROPERTIES@
 '''
     + _HEAD
     + '''
@@ -244,9 +263,9 @@ A flow is a query of its own: it reads the topic itself, and its lag is that of 
 group @NAME@.FLOW (barnabas groups describe @NAME@.FLOW).
 """
 
-from pyspark import pipelines as dp
+@PATHLIB@from pyspark import pipelines as dp
 from pyspark.sql import DataFrame
-
+@PROPERTIES@
 '''
     + _HEAD
     + '''FLOWS = @FLOWS@

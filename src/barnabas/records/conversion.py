@@ -44,7 +44,8 @@ def to_batches(
     """Return the same bytes, or batches of what older formats are at their start.
 
     The records of wrappers come uncompressed as long as they have `loose_max` bytes in all; each
-    wrapper may unpack to `unpacked_max` bytes.
+    wrapper may unpack to `unpacked_max` bytes. The answer ends before one that cannot be converted,
+    so that a reader gets what precedes it; if it comes first, this raises CorruptRecordError.
     """
     if not is_message(buffer):
         return buffer
@@ -53,14 +54,19 @@ def to_batches(
     while is_message(buffer, position) and end - position >= MESSAGE_MIN:
         if scan_message(buffer, position).size > end - position:
             break
-        batch, position = take_batch(
-            buffer,
-            position,
-            end,
-            packed=False,
-            unpacked_max=unpacked_max,
-            loose_max=loose_max - len(converted),
-        )
+        try:
+            batch, position = take_batch(
+                buffer,
+                position,
+                end,
+                packed=False,
+                unpacked_max=unpacked_max,
+                loose_max=loose_max - len(converted),
+            )
+        except CorruptRecordError:
+            if not converted:
+                raise
+            return converted
         converted += batch
     converted += memoryview(buffer)[position:]
     return converted

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
+REDACTION = {
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas",
+    "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|jaas|[.]key$|[.]key[.]pem",
+}
+"""Names whose values Spark is to hide in its logs and plans: its defaults, and more options of
+clients that have secrets, such as sasl.jaas.config.
+"""
+
+DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "OFF", **REDACTION}
 
 NO_ANSWER = "the listener there does not respond as a Spark master"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.unit.cli.secured import Secured, secured_broker
 
 from barnabas.cli.main import main
 from barnabas.testing import Cluster
@@ -59,6 +60,34 @@ def produce(barnabas: Barnabas, tmp_path: Path) -> Produce:
         return barnabas("produce", topic, "--file", str(path), *words)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A broker with every security protocol, and with ACLs."""
+    with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Barnabas:
+    """Run commands that say themselves which cluster they are for."""
+    for name in ("BARNABAS_BOOTSTRAP", "BARNABAS_COMMAND_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str) -> Run:
+        code = main(words)
+        captured = capsys.readouterr()
+        return Run(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def as_admin(secured: Secured, command: Barnabas) -> Barnabas:
+    """Run commands as the administrator of the secured broker."""
+    file = secured.file(secured.options())
+    return lambda *words: command(*words, "--command-config", file)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.network.scripted_broker import CLOSE, Closing, ScriptedBroker
 
+from barnabas.cli.command_config import CommandConfig
 from barnabas.cli.partition_reader import PartitionReader, reader_options
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import LogTruncationError, NetworkError
@@ -111,7 +112,10 @@ def fetched(
             ClusterClient([leader.broker.address], reconnect_backoff_ms=(1, 2)) as client,
         ):
             arguments = argparse.Namespace(
-                bootstrap=str(leader.broker.address), isolation="uncommitted", timeout=timeout
+                bootstrap=str(leader.broker.address),
+                command_config=CommandConfig(None),
+                isolation="uncommitted",
+                timeout=timeout,
             )
             reader = PartitionReader(
                 client,

@@ -35,6 +35,17 @@ def test_init_writes_a_project_and_says_what_comes_next(pipeline: Run, tmp_path:
     assert "spark-pipeline.yml: exists" in err
 
 
+def test_init_names_the_file_with_client_options(pipeline: Run, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.servers=b:1\nsecurity.protocol=SSL\n")
+    code, out, err = pipeline("init", str(tmp_path / "shop"), "--command-config", str(file))
+    assert (code, err) == (0, "")
+    assert f"barnabas topics create clicks --bootstrap b:1 --command-config {file}\n" in out
+    definitions = (tmp_path / "shop" / "transformations" / "clicks.py").read_text()
+    assert f'CLIENT = read_properties(Path("{file}")' in definitions
+    assert 'SERVERS["kafka.bootstrap.servers"] = "b:1"' in definitions
+
+
 def test_a_project_that_is_wrong_is_told_line_by_line(
     pipeline: Run, tmp_path: Path, barnabas_bootstrap: str
 ) -> None:

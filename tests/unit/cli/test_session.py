@@ -7,13 +7,15 @@ import asyncio
 
 import pytest
 
-from barnabas.cli.session import NO_BROKER, run
+from barnabas.cli.command_config import CommandConfig
+from barnabas.cli.next_step import NO_BROKER
+from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.errors import ConnectError, ConnectionLostError
 
 
 def arguments(bootstrap: str) -> argparse.Namespace:
-    return argparse.Namespace(bootstrap=bootstrap, timeout=30.0)
+    return argparse.Namespace(bootstrap=bootstrap, timeout=30.0, command_config=CommandConfig(None))
 
 
 @pytest.mark.parametrize("busy", [False, True])

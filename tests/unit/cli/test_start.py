@@ -95,3 +95,22 @@ def test_files_that_cannot_be_read(options: Any, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"broker.rack=caf\xe9\n")
     with pytest.raises(ConfigError, match=r"--config .*latin: cannot read"):
         options("--config", str(tmp_path / "latin"))
+
+
+def test_a_secured_broker(options: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = options("--secure", "--data-dir", "d")
+    assert [str(each) for each in given.endpoints.bind] == ["SASL_SSL://127.0.0.1:9092"]
+    assert given.log_directories == ("d",)
+    assert given.warnings() == []
+    assert (tmp_path / "security" / "admin.properties").exists()
+    moved = options("--secure", "security", "--listen", "127.0.0.1:0", "--set", "num.partitions=3")
+    assert [str(each) for each in moved.endpoints.bind] == ["SASL_SSL://127.0.0.1:0"]
+    assert moved.num_partitions == 3
+    assert moved.log_directories == ("data",)
+
+
+def test_a_file_and_a_directory_are_one_too_many(options: Any) -> None:
+    """A listener in the file would be open to everyone, whatever the directory says."""
+    with pytest.raises(SystemExit):
+        options("--secure", file="listeners=PLAINTEXT://:9092")

@@ -59,6 +59,39 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_target(str(tmp_path / "bytes"), None)
 
 
+def test_names_of_other_clients_reach_every_client(tmp_path: Path) -> None:
+    """An admin client was left without the options that the file had by another name."""
+    path = tmp_path / "both.properties"
+    path.write_text(
+        "bootstrap.servers=a:1\nsecurity.protocol=SASL_SSL\nssl.truststore.location=ca.pem\n"
+        "sasl.mechanism=PLAIN\nsasl.username=ada\nsasl.password=pw\n"
+    )
+    for options in (read_source(str(path), None), read_target(str(path), None)):
+        for client in (options.admin, options.consumer, options.producer("t")):
+            assert client["ssl.cafile"] == "ca.pem"
+            assert client["sasl.plain.username"] == "ada"
+            assert client["sasl.plain.password"] == "pw"
+        assert "pw" not in repr(options)
+
+
+def test_two_names_of_an_option_must_agree(tmp_path: Path) -> None:
+    path = tmp_path / "both.properties"
+    path.write_text("bootstrap.servers=a:1\nsasl.username=ada\nsasl.plain.username=bob\n")
+    with pytest.raises(ConfigError, match=r"--consumer.config .*both.properties: .* different"):
+        read_source(str(path), None)
+
+
+def test_a_side_without_a_file_has_the_shared_options(tmp_path: Path) -> None:
+    path = tmp_path / "own.properties"
+    path.write_text("bootstrap.servers=a:1\n")
+    shared = {"security.protocol": "SSL"}
+    assert read_source(None, "b:1", shared).given == {
+        "security.protocol": "SSL",
+        "bootstrap.servers": "b:1",
+    }
+    assert read_target(str(path), None, shared).given == {"bootstrap.servers": "a:1"}
+
+
 def test_a_wrong_option_is_rejected_early(tmp_path: Path) -> None:
     path = tmp_path / "wrong.properties"
     path.write_text("bootstrap.servers=a:1\nfetch.mim.bytes=1\n")

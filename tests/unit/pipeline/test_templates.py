@@ -39,6 +39,23 @@ def test_a_python_project_is_one_file_of_three_flows(tmp_path: Path) -> None:
     assert f'storage: "file://{tmp_path}/shop/storage"' in files["spark-pipeline.yml"]
 
 
+@pytest.mark.parametrize("language", ["python", "sql"])
+def test_client_options_stay_in_their_file(tmp_path: Path, language: str) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.servers=old:1\nsecurity.protocol=SSL\nssl.key.password=secret\n")
+    files = Project(tmp_path, "b:1", language, client_file=file).files()  # type: ignore[arg-type]
+    assert "secret" not in "".join(files.values())
+    [text] = [text for name, text in files.items() if name.endswith(".py")]
+    head = text[: text.index("SCHEMA =")].replace("from pyspark", "# from pyspark")
+    found: dict[str, dict[str, str]] = {}
+    exec(head, found)
+    assert found["SERVERS"] == {
+        "kafka.bootstrap.servers": "b:1",
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.key.password": "secret",
+    }
+
+
 def test_an_sql_project_computes_in_sql(tmp_path: Path) -> None:
     files = made(tmp_path / "shop", language="sql")
     assert files["transformations/clicks.sql"].count("CREATE TEMPORARY VIEW") == 3

@@ -6,8 +6,10 @@ import pytest
 from tests.old_segments import Row, old_entries
 
 from barnabas.kernels import Record, RecordCursor
+from barnabas.model.errors import CorruptRecordError
 from barnabas.records.batch import iterate, read_headers
 from barnabas.records.builder import build_batch
+from barnabas.records.compression import TooLargeError
 from barnabas.records.conversion import LOOSE_BYTES_MAX, to_batches
 from barnabas.records.legacy import encode_message
 
@@ -59,3 +61,23 @@ def test_what_unpacks_to_much_is_packed_again(magic: int, codec: str) -> None:
     headers = read_headers(converted)
     assert {header.codec.name.lower() for header in headers} == {"none", codec}
     assert [header.base_offset for header in headers] == list(range(12))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_what_precedes_an_entry_that_unpacks_to_too_much_comes_first(codec: str) -> None:
+    small, large = Row(0, 5, b"k", b"v"), Row(1, 6, b"k", bytes(5000))
+    good, bad = old_entries([small], 1, codec), old_entries([large], 1, codec)
+    found = list(iterate(to_batches(good + bad + good, unpacked_max=1000)))
+    assert [(r.offset, r.value) for r in found] == [(0, b"v")]
+    with pytest.raises(TooLargeError, match="1000"):
+        to_batches(bad + good, unpacked_max=1000)
+
+
+def test_what_precedes_a_damaged_message_comes_first() -> None:
+    good = encode_message(Record(0, 5, None, b"good"), 1)
+    damaged = bytearray(encode_message(Record(1, 5, None, b"damaged"), 1))
+    damaged[-1] ^= 1
+    packed = old_entries([Row(0, 5, b"k", b"v")], 1, "gzip")
+    assert read(packed + damaged) == [(0, 5, b"k", b"v")]
+    with pytest.raises(CorruptRecordError, match="CRC"):
+        to_batches(bytes(damaged) + good)
