@@ -10,6 +10,7 @@ from typing import Any
 
 from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
+from barnabas.broker.cluster.initial_users import InitialUsers
 from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.network.client_quotas import ClientQuotas
@@ -25,6 +26,8 @@ PRODUCER_EXPIRY_INTERVAL_MS = 600_000
 QUOTA_EXPIRY_INTERVAL_MS = 600_000
 TLS_RENEWAL_MS = 10_000
 """How often files with certificates are looked at."""
+INITIAL_USERS_MS = 5_000
+"""How often the directory of initial users is looked at."""
 NEVER_MS = 2**63 - 1
 
 
@@ -45,6 +48,7 @@ class Housekeeping:
         network: SocketServer,
         quotas: ClientQuotas,
         tokens: SharedTokens,
+        initial_users: InitialUsers,
     ) -> None:
         self._options = options
         self._now_ms = now_ms
@@ -58,6 +62,7 @@ class Housekeeping:
         self._network = network
         self._quotas = quotas
         self._tokens = tokens
+        self._initial_users = initial_users
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -108,6 +113,8 @@ class Housekeeping:
             options.delegation_token_expiry_check_interval_ms,
             self._expire_tokens,
         )
+        if self._initial_users.is_used:
+            self._every("initial users", INITIAL_USERS_MS, self._initial_users.look)
         self._every("certificates", TLS_RENEWAL_MS, self._renew_tls)
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 

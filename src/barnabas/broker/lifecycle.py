@@ -114,6 +114,7 @@ class Lifecycle:
 
     async def _load(self, parts: Parts) -> None:
         broker, configs = self._broker, self._broker.configs
+        await parts.initial_users.start()  # before users and ACLs are read
         await parts.config_notices.skip()  # what changes while logs are loaded is read later
         for name, values in (await parts.config_store.get_all("brokers")).items():
             configs.set_dynamic(name, values)

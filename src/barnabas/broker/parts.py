@@ -20,6 +20,7 @@ from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.dialer import Dialer
+from barnabas.broker.cluster.initial_users import InitialUsers
 from barnabas.broker.cluster.peers import Peers
 from barnabas.broker.cluster.registration import Registration, SessionRenewal
 from barnabas.broker.cluster.silence import Silence
@@ -55,6 +56,7 @@ from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.acl_store import AclStore
 from barnabas.metadata.config_store import ConfigStore
+from barnabas.metadata.initial_user_store import InitialUserStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
 from barnabas.quotas.sampled_rate import Windows
@@ -90,6 +92,7 @@ class Parts:
     config_notices: ConfigNotices
     acls: Acls | None
     """The ACLs; None without an authorizer."""
+    initial_users: InitialUsers
     topics: Topics
     tree_offsets: TreeOffsets
     # following
@@ -240,9 +243,11 @@ def build_parts(
     )
 
     config_store = ConfigStore(tree)
+    acl_store = AclStore(tree, random.random)
     acls: Acls | None = None
     if isinstance(broker.authorizer, AclAuthorizer):
-        acls = Acls(tree, AclStore(tree, random.random), broker.authorizer, now_ms)
+        acls = Acls(tree, acl_store, broker.authorizer, now_ms)
+    initial_users = InitialUsers(options, InitialUserStore(tree, config_store, acl_store), executor)
     control = ControllerCommands(
         registration,
         cluster,
@@ -335,6 +340,7 @@ def build_parts(
         random_bytes,
         delegation_tokens,
         f"{registration.cluster_id} {secret.value if secret else ''}".encode(),
+        broker.audit,
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
     network = _network(broker, silence, timer, executor, quotas, sasl)
@@ -357,6 +363,7 @@ def build_parts(
         config_store=config_store,
         config_notices=ConfigNotices(tree, config_store, broker.configs_changed),
         acls=acls,
+        initial_users=initial_users,
         topics=topics,
         tree_offsets=TreeOffsets(tree),
         replication_quotas=replication_quotas,
@@ -387,6 +394,7 @@ def build_parts(
             network,
             quotas,
             shared_tokens,
+            initial_users,
         ),
     )
 
@@ -420,4 +428,6 @@ def _network(
         for served, other in ((broker.served_to_clients, control_plane_apis), (broker.served, {}))
     )
     windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
-    return SocketServer(data, control, timer.now_ms, executor, windows, broker.metrics, sasl)
+    return SocketServer(
+        data, control, timer.now_ms, executor, windows, broker.metrics, sasl, broker.audit
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from barnabas.quotas.entity_limits import UNLIMITED, Entity, EntityLimits, Sharing
+from barnabas.quotas.entity_limits import Entity, EntityLimits, Sharing
 from barnabas.quotas.sampled_rate import SampledAverage, SampledRate, Windows
 from barnabas.quotas.token_bucket import TokenBucket
 
@@ -46,8 +46,7 @@ class Sensor:
 
     def record(self, value: float, now_ms: int) -> int:
         """Count a value; return how long the client must be throttled."""
-        self.rate.record(value, now_ms)
-        return 0 if self.limit == UNLIMITED else self.rate.throttle_ms(self.limit, now_ms)
+        return self.rate.record_limited(value, self.limit, now_ms)
 
     def usage(self, sharing: Sharing, now_ms: int) -> Usage:
         """Return what was measured."""
@@ -115,7 +114,8 @@ class ClientQuota(Generic[S]):
 
     def limit_of(self, user: str, client_id: str) -> float:
         """Return the limit that applies to a client."""
-        return self._limits.find(user, client_id)[0]
+        sensor = self._remembered.get((user, client_id))
+        return self._limits.find(user, client_id)[0] if sensor is None else sensor.limit
 
     def sensor(self, user: str, client_id: str, now_ms: int) -> S:
         """Return the sensor of a client."""

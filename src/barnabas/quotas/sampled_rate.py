@@ -72,6 +72,18 @@ class SampledRate:
         sample.last_ms = now_ms
         self._total += value
 
+    def record_limited(self, value: float, limit: float, now_ms: int) -> int:
+        """Count a value, and return the throttle time: `record` and `throttle_ms` in one call."""
+        if now_ms >= self._current_ends_ms:
+            self._advance(now_ms)
+        sample = self._current
+        sample.total += value
+        sample.last_ms = now_ms
+        total = self._total = self._total + value
+        if now_ms < self._valid_until_ms and total * 1000 <= limit * self._burst_ms:
+            return 0  # as in `throttle_ms`
+        return self.throttle_ms(limit, now_ms)
+
     def _advance(self, now_ms: int) -> None:
         """Begin a sample, in place of the oldest once there is one more than windows."""
         samples, num = self._samples, self._windows.num

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import ssl
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from tests.certificates import Authority, Issued
 from tests.unit.broker.serving import Serving, Wire
@@ -52,3 +56,55 @@ class EncryptedServing(Serving):
             wire.socket, server_hostname="127.0.0.1", suppress_ragged_eofs=False
         )
         return wire
+
+    def connect_two_ways(self) -> Wire:
+        """Open a connection that one thread may write to while another one reads from it."""
+        wire = self.connect()
+        wire.socket = cast(socket.socket, TwoWayTls(wire.socket, self.client_context()))
+        return wire
+
+
+class TwoWayTls:
+    """TLS on a socket, for one thread that writes and one that reads at the same time.
+
+    OpenSSL forbids two threads in one connection, and `ssl.SSLSocket` locks it only from Python
+    3.13 on: before, 8 of 250 connections saw an end that the broker had not sent.
+    """
+
+    def __init__(self, plain: socket.socket, context: ssl.SSLContext) -> None:
+        self._plain = plain
+        self._lock = threading.Lock()
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="127.0.0.1")
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(self._outgoing.read())
+                self._take()
+        plain.sendall(self._outgoing.read())
+
+    def sendall(self, data: bytes) -> None:
+        for start in range(0, len(data), 16_384):
+            with self._lock:
+                self._tls.write(data[start : start + 16_384])
+                sealed = self._outgoing.read()
+            self._plain.sendall(sealed)
+
+    def recv(self, count: int) -> bytes:
+        while True:
+            with self._lock, contextlib.suppress(ssl.SSLWantReadError):
+                return self._tls.read(count)
+            self._take()
+
+    def close(self) -> None:
+        self._plain.close()
+
+    def _take(self) -> None:
+        arrived = self._plain.recv(65_536)
+        with self._lock:
+            if arrived:
+                self._incoming.write(arrived)
+            else:
+                self._incoming.write_eof()

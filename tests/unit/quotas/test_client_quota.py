@@ -57,6 +57,17 @@ def test_a_nearer_limit_moves_a_client_to_another_sensor() -> None:
     assert quota.sensor("ada", "b", 0).record(1, 0) == 1
 
 
+def test_the_limit_is_the_current_one_with_and_without_a_sensor() -> None:
+    quota = byte_rates()
+    for limit in (1000.0, 500.0):
+        quota.set_limit(Entity("ada"), limit)
+        assert quota.limit_of("ada", "a") == limit
+        quota.sensor("ada", "a", 0)
+        assert quota.limit_of("ada", "a") == limit
+    quota.set_limit(Entity("ada", "a"), 100)
+    assert (quota.limit_of("ada", "a"), quota.limit_of("ada", "b")) == (100, 500)
+
+
 def test_sensors_are_dropped_after_an_hour_without_use() -> None:
     """Their owner is notified of each that comes and goes."""
     seen: list[tuple[Sharing, bool]] = []

@@ -166,3 +166,21 @@ def test_it_is_kafkas_ring_of_samples(num: int, steps: list[tuple[int, str, int]
         else:
             assert rate.measure(now_ms) == naive.measure(now_ms)
     assert rate.measure(now_ms) == naive.measure(now_ms)
+
+
+@given(
+    num=st.integers(1, 4),
+    limit=st.sampled_from([1.0, 100.0, 1000.0, float("inf")]),
+    steps=st.lists(st.tuples(st.integers(0, 60), st.integers(-5, 9)), max_size=60),
+)
+def test_recording_with_a_limit_is_both_steps_in_one(
+    num: int, limit: float, steps: list[tuple[int, int]]
+) -> None:
+    windows = Windows(num, 10)
+    once, twice = SampledRate(windows), SampledRate(windows)
+    now_ms = 1000
+    for later_ms, value in steps:
+        now_ms += later_ms
+        twice.record(value, now_ms)
+        assert once.record_limited(value, limit, now_ms) == twice.throttle_ms(limit, now_ms)
+        assert once.measure(now_ms) == twice.measure(now_ms)

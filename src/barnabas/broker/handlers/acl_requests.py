@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableSequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -24,6 +24,9 @@ ANY, MATCH = 1, 2
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 Member = TypeVar("Member", bound=IntEnum)
+Asked = TypeVar("Asked")
+Valid = TypeVar("Valid")
+Result = TypeVar("Result")
 
 
 class Filter(Protocol):
@@ -77,6 +80,22 @@ def filter_of(asked: Filter) -> BindingFilter:
         _member_or_any(Operation, "operation", asked.operation),
         _member_or_any(Permission, "permission type", asked.permission_type),
     )
+
+
+def read_each(
+    asked: Iterable[Asked],
+    read: Callable[[Asked], Valid],
+    results: MutableSequence[Result],
+    failed: Callable[[RequestError], Result],
+) -> dict[int, Valid]:
+    """Return what was asked for and is valid, by its number; the results get the other errors."""
+    valid: dict[int, Valid] = {}
+    for number, each in enumerate(asked):
+        try:
+            valid[number] = read(each)
+        except RequestError as refusal:
+            results[number] = failed(refusal)
+    return valid
 
 
 def _member_or_any(kind: type[Member], what: str, code: int) -> Member | None:

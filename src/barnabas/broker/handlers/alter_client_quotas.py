@@ -31,6 +31,7 @@ from barnabas.wire.messages.alter_client_quotas import (
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
+    from barnabas.broker.network.session import Session
 
 
 async def handle(
@@ -44,7 +45,7 @@ async def handle(
     response = AlterClientQuotasResponse()
     for entry in request.body.entries:
         try:
-            await _alter(broker, entry, dry_run=request.body.validate_only)
+            await _alter(broker, request.session, entry, dry_run=request.body.validate_only)
         except RequestError as refusal:
             response.entries.append(_result(entry, refusal.code, refusal.message))
         else:
@@ -61,7 +62,7 @@ def refuse(
     )
 
 
-async def _alter(broker: Broker, entry: EntryData, *, dry_run: bool) -> None:
+async def _alter(broker: Broker, session: Session, entry: EntryData, *, dry_run: bool) -> None:
     entity = parse_entity(entry.entity)
     await check_address(entity)
     changes = _changes(entity, entry.ops)
@@ -76,6 +77,15 @@ async def _alter(broker: Broker, entry: EntryData, *, dry_run: bool) -> None:
     with refused_as():
         values = await broker.parts.config_store.update(entity_type, name, change)
     broker.configs_changed(entity_type, name, values)
+    broker.audit_change(
+        session,
+        "quota changed",
+        entity=", ".join(f"{kind} {name or '(default)'}" for kind, name in entity.items()),
+        changes=", ".join(
+            f"{key} removed" if value is None else f"{key}={value}"
+            for key, value in changes.items()
+        ),
+    )
 
 
 def _changes(entity: Entity, ops: list[OpData]) -> dict[str, str | None]:

@@ -47,6 +47,9 @@ async def handle(
         try:
             _check(user, changes)
             await _store(broker, user, changes)
+            broker.audit_change(
+                request.session, "user changed", user=user, changes=_described(changes)
+            )
         except RequestError as failure:
             result.error_code, result.error_message = failure.code, failure.message
         results.append(result)
@@ -62,6 +65,14 @@ def refuse(
             AlterUserScramCredentialsResult(user=user, error_code=code, error_message=message)
             for user in _by_user(request)
         ]
+    )
+
+
+def _described(changes: Iterable[Change]) -> str:
+    return ", ".join(
+        f"{BY_NUMBER[change.mechanism].name} "
+        f"{'set' if isinstance(change, ScramCredentialUpsertion) else 'deleted'}"
+        for change in changes
     )
 
 

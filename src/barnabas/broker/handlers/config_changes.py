@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from barnabas.broker.cluster.configs import BROKER, GROUP, TOPIC
+from barnabas.config.broker import BrokerOptions
+from barnabas.config.topic import TopicOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.authorizer import Operation, ResourceType
@@ -24,8 +26,10 @@ class Resource(Protocol):
     """New values, with `name` and `value`, and `config_operation` in IncrementalAlterConfigs."""
 
 
-DELETE = 1
-"""The only operation of IncrementalAlterConfigs that has no value."""
+SET, DELETE = 0, 1
+"""Operations of IncrementalAlterConfigs; only DELETE has no value."""
+OPERATIONS = ("set", "delete", "append", "subtract")
+_KINDS = {TOPIC: "topic", GROUP: "group"}
 
 R = TypeVar("R", bound=Resource)
 Outcome = TypeVar("Outcome")
@@ -58,11 +62,32 @@ async def change_each(
                 await change(resource, True)
             authorize_configs(broker, session, Operation.ALTER_CONFIGS, kind, name)
             await change(resource, dry_run)
+            if not dry_run:
+                _audit(broker, session, resource)
         except RequestError as refusal:
             outcomes += respond_each([resource], refusal.code, refusal.message, respond)
         else:
             outcomes += respond_each([resource], ErrorCode.NONE, None, respond)
     return outcomes
+
+
+def _audit(broker: Broker, session: Session, resource: Resource) -> None:
+    """Record a change; of secrets, and of options that may be some, only the names."""
+    options = TopicOptions if resource.resource_type == TOPIC else BrokerOptions
+    changes = []
+    for config in resource.configs:
+        operation = OPERATIONS[getattr(config, "config_operation", SET)]
+        declared = options.find(config.name)
+        shown = declared is not None and not declared.sensitive
+        value = f"={config.value if shown else '[hidden]'}" if config.value is not None else ""
+        changes.append(f"{operation} {config.name}{value}")
+    kind = _KINDS.get(resource.resource_type, "broker")
+    broker.audit_change(
+        session,
+        "configs changed",
+        resource=f"{kind} {resource.resource_name or '(default)'}",
+        changes=", ".join(changes),
+    )
 
 
 def _check_configs(resource: Resource) -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.acl_requests import acls_of, binding_of
+from barnabas.broker.handlers.acl_requests import acls_of, binding_of, read_each
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
-from barnabas.security.acl.binding import Binding
 from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.create_acls import (
     AclCreationResult,
@@ -29,12 +28,7 @@ async def handle(broker: Broker, request: Request[CreateAclsRequest]) -> CreateA
     acls, _ = acls_of(broker)
     creations = request.body.creations
     results = [AclCreationResult(error_message=None) for _ in creations]
-    valid: dict[int, Binding] = {}
-    for number, asked in enumerate(creations):
-        try:
-            valid[number] = binding_of(asked)
-        except RequestError as refusal:
-            results[number] = _failed(refusal)
+    valid = read_each(creations, binding_of, results, _failed)
     errors = await acls.create(list(valid.values()))
     for (number, binding), error in zip(valid.items(), errors, strict=True):
         if error is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.broker.handlers.token_requests import (
+    FIRST_REQUESTER_VERSION,
     USER,
     check_channel,
     check_enabled,
@@ -46,11 +47,13 @@ async def handle(
         owner, requester, renewers, body.max_lifetime_ms, lifetimes_of(broker), broker.now_ms()
     )
     await broker.parts.shared_tokens.add(token)
+    broker.audit_change(session, "token created", token=token.token_id, owner=str(owner))
+    named = request.version >= FIRST_REQUESTER_VERSION
     return CreateDelegationTokenResponse(
         principal_type=owner.kind,
         principal_name=owner.name,
-        token_requester_principal_type=requester.kind,
-        token_requester_principal_name=requester.name,
+        token_requester_principal_type=requester.kind if named else "",
+        token_requester_principal_name=requester.name if named else "",
         issue_timestamp_ms=token.issued_ms,
         expiry_timestamp_ms=token.expires_ms,
         max_timestamp_ms=token.ends_ms,

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.acl_requests import acls_of, filter_of
+from barnabas.broker.handlers.acl_requests import acls_of, filter_of, read_each
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.security.acl.binding import Binding
-from barnabas.security.acl.filter import BindingFilter
 from barnabas.security.authorizer import Operation
 from barnabas.wire.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -32,12 +31,7 @@ async def handle(broker: Broker, request: Request[DeleteAclsRequest]) -> DeleteA
     acls, _ = acls_of(broker)
     filters = request.body.filters
     results = [DeleteAclsFilterResult(error_message=None) for _ in filters]
-    valid: dict[int, BindingFilter] = {}
-    for number, asked in enumerate(filters):
-        try:
-            valid[number] = filter_of(asked)
-        except RequestError as refusal:
-            results[number] = _failed(refusal)
+    valid = read_each(filters, filter_of, results, _failed)
     removed = await acls.delete(list(valid.values()))
     for number, matched in zip(valid, removed, strict=True):
         results[number].matching_acls = [_matching(*each) for each in matched]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.token_requests import check_channel, check_enabled
+from barnabas.broker.handlers.token_requests import FIRST_REQUESTER_VERSION, check_request
 from barnabas.model.error_codes import ErrorCode
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.security.delegation_tokens import DelegationToken
@@ -26,8 +26,7 @@ def handle(
 ) -> DescribeDelegationTokenResponse:
     """List tokens; the others are left out without an error."""
     session = request.session
-    check_channel(session)
-    check_enabled(broker)
+    check_request(broker, session)
     owners = None
     if request.body.owners is not None:
         owners = [
@@ -46,13 +45,14 @@ def handle(
         )
 
     tokens = broker.delegation_tokens
+    named = request.version >= FIRST_REQUESTER_VERSION
     return DescribeDelegationTokenResponse(
         tokens=[
             DescribedDelegationToken(
                 principal_type=token.owner.kind,
                 principal_name=token.owner.name,
-                token_requester_principal_type=token.requester.kind,
-                token_requester_principal_name=token.requester.name,
+                token_requester_principal_type=token.requester.kind if named else "",
+                token_requester_principal_name=token.requester.name if named else "",
                 issue_timestamp=token.issued_ms,
                 expiry_timestamp=token.expires_ms,
                 max_timestamp=token.ends_ms,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.token_requests import check_channel, check_enabled
+from barnabas.broker.handlers.token_requests import check_request
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
@@ -20,8 +20,7 @@ async def handle(
     broker: Broker, request: Request[ExpireDelegationTokenRequest]
 ) -> ExpireDelegationTokenResponse:
     """Change a token's expiry, if the client owns it or is among its renewers."""
-    check_channel(request.session)
-    check_enabled(broker)
+    check_request(broker, request.session)
     token, ends_now = broker.delegation_tokens.expiring(
         bytes(request.body.hmac),
         request.session.principal,
@@ -32,6 +31,9 @@ async def handle(
         await broker.parts.shared_tokens.remove(token.token_id)
     else:
         await broker.parts.shared_tokens.renew(token)
+    broker.audit_change(
+        request.session, "token expired", token=token.token_id, expires=str(token.expires_ms)
+    )
     return ExpireDelegationTokenResponse(expiry_timestamp_ms=token.expires_ms)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.handlers.token_requests import check_channel, check_enabled, lifetimes_of
+from barnabas.broker.handlers.token_requests import check_request, lifetimes_of
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
@@ -20,8 +20,7 @@ async def handle(
     broker: Broker, request: Request[RenewDelegationTokenRequest]
 ) -> RenewDelegationTokenResponse:
     """Renew a token, if the client owns it or is among its renewers."""
-    check_channel(request.session)
-    check_enabled(broker)
+    check_request(broker, request.session)
     token = broker.delegation_tokens.renewed(
         bytes(request.body.hmac),
         request.session.principal,
@@ -30,6 +29,9 @@ async def handle(
         broker.now_ms(),
     )
     await broker.parts.shared_tokens.renew(token)
+    broker.audit_change(
+        request.session, "token renewed", token=token.token_id, expires=str(token.expires_ms)
+    )
     return RenewDelegationTokenResponse(expiry_timestamp_ms=token.expires_ms)
 
 

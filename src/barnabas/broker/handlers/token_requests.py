@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from barnabas.broker.network.session import Session
 
 USER = "User"
+FIRST_REQUESTER_VERSION = 3
+"""From it on, answers say who has requested a token; its owner may be another."""
 
 
 def check_channel(session: Session) -> None:
@@ -30,6 +32,12 @@ def check_enabled(broker: Broker) -> None:
     """Raise unless this broker has the secret that signs tokens."""
     if not broker.delegation_tokens.enabled:
         raise RequestError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+
+
+def check_request(broker: Broker, session: Session) -> None:
+    """Raise unless the client may ask about tokens, and this broker has any."""
+    check_channel(session)
+    check_enabled(broker)
 
 
 def lifetimes_of(broker: Broker) -> Lifetimes:

@@ -20,6 +20,7 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError
+from barnabas.security.audit import AuditLog
 from barnabas.security.principal import Principal
 from barnabas.security.sasl.exchange import NewExchange, Rejected, Step, Work, shown
 from barnabas.security.sasl.server import (
@@ -57,6 +58,7 @@ class SaslListener:
         clock_ms: Callable[[], int],
         wall_ms: Callable[[], int],
         metrics: Registry,
+        audit: AuditLog,
     ) -> None:
         """`clock_ms` is monotonic, for sessions; `wall_ms` is compared with credentials' ends."""
         self.name = name
@@ -67,6 +69,7 @@ class SaslListener:
         self.wall_ms = wall_ms
         self._options = options
         self._metrics = metrics
+        self.audit = audit
         self.tasks: set[asyncio.Task[None]] = set()
 
     def authenticate(self, connection: Connection) -> None:
@@ -100,6 +103,18 @@ class SaslListener:
         """Count an event."""
         self._metrics.counter(name, help, listener=self.name).add()
 
+    def refusal(self, header: RequestHeader, frame: memoryview, position: int) -> bytes:
+        """Return the answer to a request that comes when a token is expected."""
+        served = self.served.get(header.api_key)
+        if served is None:
+            return b""
+        try:
+            body, _ = decode(served.api.request, frame, header.api_version, position)
+        except RemoteProtocolError:
+            return b""
+        response = served.refuse(body, ErrorCode.ILLEGAL_SASL_STATE, None)
+        return response_frame(response, header.api_version, header.correlation_id)
+
 
 class Authenticator:
     """The dispatcher of one connection until its client is logged in, and while it may expire."""
@@ -108,7 +123,7 @@ class Authenticator:
         """Pass requests of a client that is logged in to `after`."""
         self._listener = listener
         self._after = after
-        self._server = SaslServer(listener.mechanisms, listener.max_reauth_ms, self._refusal)
+        self._server = SaslServer(listener.mechanisms, listener.max_reauth_ms, listener.refusal)
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         """Handle a frame, or pass it on."""
@@ -188,6 +203,13 @@ class Authenticator:
             server.mechanism,
             " again" if renewed else "",
         )
+        listener.audit.login(
+            str(session.principal),
+            session.client_host,
+            session.listener,
+            server.mechanism,
+            again=renewed,
+        )
         if renewed:
             listener.count("successful_reauthentication_total", "Sessions that were renewed.")
         else:
@@ -195,15 +217,19 @@ class Authenticator:
 
     def _refused(self, connection: Connection, action: Close) -> None:
         """Answer and close, after the delay; what comes meanwhile is not read."""
-        listener = self._listener
-        if connection.login_due_ms is None:
+        listener, session = self._listener, connection.session
+        again = connection.login_due_ms is None
+        listener.audit.failed_login(
+            session.client_host, session.listener, self._server.chosen, action.why, again=again
+        )
+        if again:
             listener.count("failed_reauthentication_total", "Sessions that were not renewed.")
         else:
             listener.count("failed_authentication_total", "Clients that were not let in.")
         logger.warning(
             "connection from %s on %s rejected: %s",
-            connection.session.client_host,
-            connection.session.listener,
+            session.client_host,
+            session.listener,
             action.why,
         )
         connection.mute()
@@ -214,18 +240,6 @@ class Authenticator:
             asyncio.get_running_loop().call_later(
                 delay_ms / 1000, _answer_and_close, connection, action
             )
-
-    def _refusal(self, header: RequestHeader, frame: memoryview, position: int) -> bytes:
-        """Return the answer to a request that comes when a token is expected."""
-        served = self._listener.served.get(header.api_key)
-        if served is None:
-            return b""
-        try:
-            body, _ = decode(served.api.request, frame, header.api_version, position)
-        except RemoteProtocolError:
-            return b""
-        response = served.refuse(body, ErrorCode.ILLEGAL_SASL_STATE, None)
-        return response_frame(response, header.api_version, header.correlation_id)
 
 
 def _answer_and_close(connection: Connection, action: Close) -> None:

@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable
-from functools import partial
 
-from barnabas.client.authentication import Mechanism
-from barnabas.client.sasl.oauthbearer import OAuthBearer
-from barnabas.client.sasl.plain import Plain
-from barnabas.client.sasl.scram import Scram
+from barnabas.client.authentication import Converse
+from barnabas.client.sasl.conversations import with_password, with_ticket, with_token
+from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.jaas import JaasEntry
 from barnabas.model.errors import ConfigError
 from barnabas.security.sasl.scram_credentials import MECHANISMS as SCRAM
 
 OPTION = "sasl.mechanism.inter.broker.protocol"
-UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
-UNSECURED_S = 3600
 
 
 def broker_login(
-    listener: str, mechanism: str, entry: JaasEntry | None, now_ms: Callable[[], int]
-) -> Callable[[], Mechanism]:
-    """Return a function that begins a login; raise ConfigError if the entry has no credentials."""
-    options = entry.options if entry is not None else {}
-    if mechanism == "OAUTHBEARER" and UNSECURED_SUBJECT in options:
-        return partial(OAuthBearer, partial(_unsecured_token, options[UNSECURED_SUBJECT], now_ms))
+    listener: str,
+    mechanism: str,
+    entry: JaasEntry | None,
+    options: BrokerOptions,
+    random: Callable[[], float],
+    now_ms: Callable[[], int],
+) -> Converse:
+    """Return a function that begins a login; raise ConfigError if the entry has no credentials.
+
+    `options` are those of the listener and mechanism.
+    """
+    jaas = entry.options if entry is not None else {}
+    where = f"{listener_prefix(listener)}{mechanism.lower()}.sasl.jaas.config"
+    if mechanism == "OAUTHBEARER":
+        return with_token(options, jaas, where, random, now_ms)
+    if mechanism == "GSSAPI":
+        return with_ticket(options, jaas, where)
     if mechanism == "PLAIN" or mechanism in SCRAM:
-        if "username" not in options or "password" not in options:
+        if "username" not in jaas or "password" not in jaas:
             raise ConfigError(
-                f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config: needs "
-                f"username and password, with which brokers log in to each other ({OPTION})"
+                f"{where}: needs username and password, with which brokers log in to each other "
+                f"({OPTION})"
             )
-        if mechanism == "PLAIN":
-            return partial(Plain, options["username"], options["password"])
-        return partial(Scram, mechanism, options["username"], options["password"])
+        return with_password(mechanism, jaas["username"], jaas["password"], jaas)
     raise ConfigError(
         f"{OPTION}={mechanism}: brokers log in to each other on listener {listener}; must be "
-        f"PLAIN or {' or '.join(SCRAM)}"
+        f"PLAIN, {', '.join(SCRAM)}, OAUTHBEARER or GSSAPI"
     )
-
-
-def _unsecured_token(subject: str, now_ms: Callable[[], int]) -> str:
-    """Return a token that nobody has signed, which only brokers that were told so accept."""
-    now_s = now_ms() // 1000
-    parts = {"alg": "none"}, {"sub": subject, "iat": now_s, "exp": now_s + UNSECURED_S}
-    encoded = [
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts
-    ]
-    return ".".join([*encoded, ""])

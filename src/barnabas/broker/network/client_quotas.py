@@ -33,7 +33,6 @@ from barnabas.quotas.quota_keys import (
 from barnabas.quotas.sampled_rate import SampledRate, Windows
 from barnabas.wire.apis import API_BY_NAME
 from barnabas.wire.codec import encode_parts
-from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -51,41 +50,22 @@ SIZE_BYTES = 4
 class MeteredRequest(Request[Any]):
     """A request whose size and time on the event loop are measured."""
 
-    __slots__ = (
-        "exempt",
-        "on_throttled",
-        "quotas",
-        "running_since",
-        "size_bytes",
-        "spent_s",
-        "timed",
-    )
-
     metered = True
 
+    # Most requests need only the first three; the others are set on those that do.
     quotas: ClientQuotas
-    exempt: bool
-    """Whether another broker sent it; known once it is answered."""
     size_bytes: int
     """Of header and body."""
-    spent_s: float
-    """The time that finished steps have taken."""
     running_since: float | None
-    """When the current step began; None while the request waits."""
-    timed: Sensor | None
+    """When the current step began; None while the request waits, and once it is answered."""
+    spent_s: float = 0.0
+    """The time that finished steps have taken."""
+    exempt: bool = False
+    """Whether another broker sent it; known once it is answered."""
+    timed: Sensor | None = None
     """What measures its time; known once it is answered."""
-    on_throttled: Callable[[], Message] | None
+    on_throttled: Callable[[], Message] | None = None
     """Takes the response back, and returns an empty one (Fetch)."""
-
-    def begin(self, quotas: ClientQuotas, size_bytes: int) -> None:
-        """Start to measure with the time at which the request was received."""
-        self.quotas = quotas
-        self.exempt = False
-        self.size_bytes = size_bytes
-        self.spent_s = 0.0
-        self.running_since = self.received
-        self.on_throttled = None
-        self.timed = None
 
     def pause(self, now: float) -> None:
         """End a step: from now on the request waits."""
@@ -208,32 +188,41 @@ class ClientQuotas:
 
         A throttle time in the response is that of controller mutations.
         """
-        spent_s = request.spent_s
-        if request.running_since is not None:
-            spent_s += now - request.running_since
+        # This runs for every request, so it does no more than it must.
+        since = request.running_since
+        spent_s = request.spent_s if since is None else request.spent_s + now - since
+        request.running_since = None
         now_ms = self._now_ms()
-        if request.api_key != PRODUCE_KEY and self._is_exempt(request):
+        api_key = request.api_key
+        if api_key != PRODUCE_KEY and self._is_exempt(request):
             request.exempt = True
             self._exempt.record(spent_s * PERCENT, now_ms)
             return response
         user, client_id = request.session.principal.name, request.client_id
-        throttle_ms: int = getattr(response, "throttle_time_ms", 0)
-        by: ClientQuota[Any] = self.mutation
+        throttle_ms = size_bytes = 0
         sensor: Sensor | None = None
-        size_bytes = 0
-        if request.api_key == PRODUCE_KEY:
-            size_bytes, by = request.size_bytes, self.produce
-        elif request.api_key == FETCH_KEY and self.fetch.enabled:
-            size_bytes, by = SIZE_BYTES + _encoded_bytes(response, request.version), self.fetch
-        if size_bytes and by.enabled:
+        by: ClientQuota[Any] = self.mutation
+        if api_key == PRODUCE_KEY:
+            if self.produce.enabled:
+                size_bytes, by = request.size_bytes, self.produce
+        elif api_key == FETCH_KEY:
+            if self.fetch.enabled:
+                request.encoded = encode_parts(response, request.version)
+                size_bytes, by = SIZE_BYTES + sum(map(len, request.encoded)), self.fetch
+        else:
+            throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if size_bytes:
             sensor = by.sensor(user, client_id, now_ms)
-            throttle_ms = sensor.record(size_bytes, now_ms)
+            throttle_ms = sensor.rate.record_limited(size_bytes, sensor.limit, now_ms)
         if self.request.enabled:
             timed = request.timed = self.request.sensor(user, client_id, now_ms)
-            rest_ms = min(timed.record(spent_s * PERCENT, now_ms), self._windows.size_ms)
-            if rest_ms >= throttle_ms:
-                throttle_ms, by = rest_ms, self.request
+            rest_ms = timed.rate.record_limited(spent_s * PERCENT, timed.limit, now_ms)
+            if rest_ms > 0:
+                rest_ms = min(rest_ms, self._windows.size_ms)
+                if rest_ms >= throttle_ms:
+                    throttle_ms, by = rest_ms, self.request
         if throttle_ms > 0:
+            request.encoded = None
             if sensor is not None and request.on_throttled is not None:
                 sensor.rate.record(-size_bytes, now_ms)
             if request.on_throttled is not None:
@@ -258,13 +247,9 @@ class ClientQuotas:
         if request.api_key == PRODUCE_KEY:  # others have one
             self._exempt.record(request.spent_s * PERCENT, self._now_ms())
 
-    def sent(self, request: MeteredRequest, spent_s: float) -> None:
-        """Record the time that the response took to encode and send; it throttles the next one."""
-        timed = request.timed
-        if timed is not None:
-            timed.rate.record(spent_s * PERCENT, timed.used_ms)
-        elif request.exempt:
-            self._exempt.record(spent_s * PERCENT, self._now_ms())
+    def sent_exempt(self, spent_s: float) -> None:
+        """Record the time that a response to another broker took to encode and send."""
+        self._exempt.record(spent_s * PERCENT, self._now_ms())
 
     def _throttle(
         self, request: Request[Any], quota: ClientQuota[Any], throttle_ms: int, now_ms: int
@@ -345,8 +330,3 @@ def _entity(entity_type: str, name: str) -> Entity:
 
 def _level(name: str) -> str | Level:
     return DEFAULT if name == nodes.DEFAULT_ENTITY else name
-
-
-def _encoded_bytes(response: Message, version: int) -> int:
-    assert isinstance(response, FetchResponse)
-    return sum(map(len, encode_parts(response, version)))

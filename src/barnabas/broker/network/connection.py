@@ -58,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._listener = listener
         self.dispatcher = dispatcher
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
-        self._buffer = bytearray(BUFFER_BYTES)
+        self._buffer = bytearray()  # made when bytes arrive: a silent client costs none
         self._view = memoryview(self._buffer)
         self._start = 0  # first byte not yet handed out
         self._end = 0  # end of the received bytes
@@ -92,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         self._end_throttle()
         if self._file_send is not None:
             self._file_send.close()
+            self._file_send = None  # it refers to this connection, which would not be freed
         if self.parked is not None:
             self.parked.cancel()  # its client is gone
             self.parked = None
@@ -255,7 +256,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def reject_plaintext(self, first: bytes) -> None:
         """Close a connection whose first bytes are not TLS, on a listener that expects it."""
-        self.close(f"not a TLS handshake ({_hint_for_tls(first)})")
+        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})")
 
     def abort(self) -> None:
         """Drop the connection at once, with everything that was not sent."""
@@ -301,6 +302,14 @@ class Connection(asyncio.BufferedProtocol):
         elif not self._advancing:
             self._advance()
 
+    @property
+    def _shown(self) -> int:
+        """Return how many unexpected bytes are logged.
+
+        Those of a client that is not logged in may be a password without a size before it.
+        """
+        return 16 if self.login_due_ms is None else 4
+
     def _next_frame(self) -> memoryview | None:
         start, waiting = self._start, self._end - self._start
         if waiting < 4:
@@ -312,9 +321,9 @@ class Connection(asyncio.BufferedProtocol):
             limit = "socket.request.max.bytes"
             if self.login_due_ms is not None:
                 limit = "sasl.server.max.receive.size"
+            hint = _hint(bytes(self._view[start : self._end][:16]), self._shown)
             self.close(
-                f"frame of {size} bytes ({_hint(bytes(self._view[start : self._end][:16]))}): "
-                f"must be from 1 to {limit}={self.frame_bytes_max}"
+                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}"
             )
             return None
         if waiting < 4 + size:
@@ -368,17 +377,17 @@ class Connection(asyncio.BufferedProtocol):
         return self._file_send
 
 
-def _hint_for_tls(first: bytes) -> str:
+def _hint_for_tls(first: bytes, shown: int) -> str:
     """Return what the first bytes of a connection without TLS look like, for the log."""
     if first[:2] == b"\0\0" and len(first) >= 8:
         return "a Kafka request: the client needs security.protocol=SSL or SASL_SSL"
-    return _hint(first)
+    return _hint(first, shown)
 
 
-def _hint(first: bytes) -> str:
-    """Return what the first bytes of a frame look like, for the log."""
+def _hint(first: bytes, shown: int) -> str:
+    """Return what the first bytes of a frame look like, for the log; show some at most."""
     if first[:1] == b"\x16" and first[1:2] == b"\x03":
         return "a TLS handshake: is the client set to SSL?"
     if first.split(b" ")[0] in (b"GET", b"POST", b"HEAD", b"PUT", b"OPTIONS", b"CONNECT"):
         return "an HTTP request: this is not a web port"
-    return f"first bytes {first.hex(' ')}"
+    return f"first bytes {first[:shown].hex(' ')}"

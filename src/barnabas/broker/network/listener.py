@@ -8,14 +8,17 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.connection_limits import ListenerLimits
-from barnabas.broker.network.listener_tls import ListenerTls
 from barnabas.broker.network.pausable_server import PausableServer
-from barnabas.broker.network.tls_transport import TlsTransport
 from barnabas.config.listeners import Endpoint
 from barnabas.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.listener_tls import ListenerTls
+    from barnabas.broker.network.tls_transport import TlsTransport
 
 logger = logging.getLogger("barnabas.listener")
 
@@ -112,7 +115,7 @@ class Listener:
         connection = Connection(self, self._dispatcher)
         if self._authenticate is not None:
             self._authenticate(connection)
-        return connection if self.tls is None else TlsTransport(connection, self.tls)
+        return connection if self.tls is None else self.tls.encrypt(connection)
 
     async def accept(self) -> None:
         """Start to accept connections."""

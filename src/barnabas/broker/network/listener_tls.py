@@ -11,12 +11,15 @@ import logging
 import ssl
 from concurrent.futures import Executor
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from barnabas.broker.loop import offload
 from barnabas.broker.network.handshakes import Handshakes
+from barnabas.broker.network.tls_transport import TlsTransport
 from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.listeners import Endpoint
 from barnabas.model.errors import ConfigError
+from barnabas.security.audit import AuditLog
 from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.tls.certificate import MalformedCertificate, read_certificate
 from barnabas.tls.channel import TlsChannel, TlsError
@@ -26,9 +29,15 @@ from barnabas.tls.principal_rules import PrincipalRules
 from barnabas.tls.settings import TlsSettings, check_store_type
 from barnabas.tls.stores import KeyStore, TrustStore
 
+if TYPE_CHECKING:
+    from barnabas.broker.network.connection import Connection
+    from barnabas.broker.network.session import Session
+
 logger = logging.getLogger("barnabas.listener")
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
+MECHANISM = "TLS"
+"""How clients log in by certificates, in the audit log."""
 HANDSHAKE_S_MAX = 10.0
 """How long a client may take for its handshake."""
 
@@ -72,12 +81,14 @@ class ListenerTls:
         endpoint: Endpoint,
         options: BrokerOptions,
         executor: Executor | None,
+        audit: AuditLog,
         *,
         handshake_s_max: float = HANDSHAKE_S_MAX,
     ) -> None:
         """Load key and trust; raise ConfigError if they are not usable."""
         self._endpoint = endpoint
         self._executor = executor
+        self._audit = audit
         self.handshake_s_max = handshake_s_max
         self.handshakes = Handshakes()
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
@@ -87,6 +98,10 @@ class ListenerTls:
         self._identity = self._load(self._settings(options), options)
         self._renewing = asyncio.Lock()
         self._tried = (self._identity.settings, self._identity.fingerprint)
+
+    def encrypt(self, connection: Connection) -> TlsTransport:
+        """Return the protocol that stands between TCP and a new connection."""
+        return TlsTransport(connection, self)
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -116,6 +131,23 @@ class ListenerTls:
         if name is None:
             raise TlsError(f"no rule of ssl.principal.mapping.rules matches {subject[:256]!r}")
         return Principal("User", name)
+
+    def record_login(self, session: Session) -> None:
+        """Record in the audit log who has connected, if the certificate says so."""
+        if session.principal != ANONYMOUS:
+            self._audit.login(
+                str(session.principal),
+                session.client_host,
+                session.listener,
+                MECHANISM,
+                again=False,
+            )
+
+    def record_failure(self, session: Session, reason: str) -> None:
+        """Record in the audit log that a client was not let in."""
+        self._audit.failed_login(
+            session.client_host, session.listener, MECHANISM, reason, again=False
+        )
 
     async def check(self, options: BrokerOptions) -> None:
         """Raise ConfigError if changed options could not be used."""

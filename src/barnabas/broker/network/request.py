@@ -35,6 +35,8 @@ class Request(Generic[Body]):
 
     metered = False
     """Whether its size and time are measured: see `client_quotas`."""
+    encoded: list[Any] | None = None
+    """The response's body, if a quota had to know its size."""
 
     def __init__(
         self,

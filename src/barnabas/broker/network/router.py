@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
-from barnabas.broker.network.client_quotas import ClientQuotas, MeteredRequest
+from barnabas.broker.network.client_quotas import PERCENT, ClientQuotas, MeteredRequest
 from barnabas.broker.network.request import Request
 from barnabas.broker.network.zero_copy import BYTES, ranges_in, release
 from barnabas.model.error_codes import ErrorCode
@@ -156,11 +156,14 @@ class Router(Generic[Host]):
             received,
             self._reply_metered,
         )
-        request.begin(self._quotas, size_bytes)
+        request.quotas = self._quotas
+        request.size_bytes = size_bytes
+        request.running_since = received
         before_s = self._metered_s
         self._handle(served, request)
         now = self._clock()
-        request.pause(now)
+        if request.running_since is not None:
+            request.pause(now)
         if request.exempt:
             self._quotas.handled(request)
         self._metered_s = before_s + now - received  # includes what was handled within
@@ -244,16 +247,21 @@ class Router(Generic[Host]):
 
     def _reply_metered(self, request: Request[Any], response: Message) -> None:
         """Record the request for its client's quotas, then send the response."""
-        assert isinstance(request, MeteredRequest)
+        metered: MeteredRequest = request  # type: ignore[assignment]  # an assert costs time
         began, before_s = self._clock(), self._metered_s
-        response = self._quotas.answered(request, response, began)
-        self._reply(request, response)
+        response = self._quotas.answered(metered, response, began)
+        self._reply(metered, response)
         # A late response lets the connection's next request be handled before this returns.
         within_s = self._metered_s - before_s
-        self._quotas.sent(request, self._clock() - began - within_s)
+        spent_s = self._clock() - began - within_s
+        timed = metered.timed
+        if timed is not None:  # it throttles the next request
+            timed.rate.record(spent_s * PERCENT, timed.used_ms)
+        elif metered.exempt:
+            self._quotas.sent_exempt(spent_s)
 
     def _reply(self, request: Request[Any], response: Message) -> None:
-        """Encode and send; large file ranges are sent without being copied."""
+        """Encode, unless it was before, and send; file ranges are sent without being copied."""
         connection = request.connection
         now = self._clock()
         if now >= self._silence.until_s:
@@ -263,7 +271,9 @@ class Router(Generic[Host]):
                 connection.close("this broker may no longer lead the partitions")
                 return
         try:
-            parts = response_parts(response, request.version, request.correlation_id)
+            parts = response_parts(
+                response, request.version, request.correlation_id, request.encoded
+            )
         except LocalProtocolError:
             logger.exception(
                 "%s v%d to %s could not be encoded, closing the connection",

@@ -1,35 +1,34 @@
-"""SASL of a broker: the credentials of its clients, and the mechanisms of each listener."""
+"""SASL of a broker: the credentials of its clients, and the mechanisms of each listener.
+
+The mechanisms are imported with the first listener that has SASL: a broker without one need not
+have them in memory.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.loop import offload
-from barnabas.broker.network.authentication import SaslListener
-from barnabas.broker.network.broker_login import broker_login
 from barnabas.broker.network.router import Served
-from barnabas.broker.network.signing_keys import FetchedKeys
-from barnabas.client.authentication import Authentication
 from barnabas.client.opening import Login
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.jaas import jaas_file
 from barnabas.config.listeners import Endpoint
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.security.audit import AuditLog
 from barnabas.security.delegation_tokens import DelegationTokens
-from barnabas.security.sasl.exchange import NewExchange
-from barnabas.security.sasl.jwks import SigningKeys
-from barnabas.security.sasl.mechanisms import (
-    JaasSections,
-    SaslSources,
-    login_entry,
-    mechanisms_of,
-)
-from barnabas.security.sasl.scram import ScramSecrets
 from barnabas.security.sasl.scram_credentials import ScramCredentials
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.authentication import SaslListener
+    from barnabas.broker.network.signing_keys import FetchedKeys
+    from barnabas.security.sasl.exchange import NewExchange
+    from barnabas.security.sasl.jwks import SigningKeys
+    from barnabas.security.sasl.mechanisms import JaasSections
 
 logger = logging.getLogger("barnabas.authentication")
 
@@ -49,6 +48,7 @@ class Sasl:
         random_bytes: Callable[[int], bytes],
         tokens: DelegationTokens,
         salt_key: bytes,
+        audit: AuditLog,
     ) -> None:
         """`salt_key` is the same on all brokers: salts of unknown users are made from it."""
         self._options = options
@@ -61,12 +61,14 @@ class Sasl:
         self.credentials = ScramCredentials()
         self._sections: JaasSections = {}
         self._keys: dict[str, FetchedKeys] = {}
+        self._logins: dict[str, tuple[BrokerOptions, Login]] = {}
+        """This broker's own, by listener, and the options that they were made from."""
         self._started = False
         self._mechanisms: dict[str, dict[str, NewExchange]] = {}
-        self._sources = SaslSources(
-            scram=ScramSecrets(self.credentials.find, tokens, salt_key, random_bytes),
-            signing_keys=self._signing_keys,
-        )
+        self._tokens = tokens
+        self._salt_key = salt_key
+        self._audit = audit
+        self._random_bytes = random_bytes
 
     async def start(self, *, alone: bool) -> None:
         """Read the JAAS file and the keys that sign tokens; raise ConfigError if one is unusable.
@@ -87,7 +89,10 @@ class Sasl:
             if endpoint.protocol.uses_sasl:
                 self._mechanisms[endpoint.name] = self._build(options, endpoint.name)
         if not alone:
-            self.login_to(options.endpoints.inter_broker)  # fails now rather than at the first use
+            # Fails now rather than at the first use.
+            self.login_to(options.endpoints.inter_broker)
+            if options.endpoints.control_plane is not None:
+                self.login_to(options.endpoints.control_plane)
         for keys in self._keys.values():
             await keys.start()
         self._started = True
@@ -102,6 +107,8 @@ class Sasl:
 
     def listener(self, endpoint: Endpoint, options: BrokerOptions) -> SaslListener:
         """Return what authenticates the connections of a listener; raise ConfigError."""
+        from barnabas.broker.network.authentication import SaslListener
+
         name = endpoint.name
         self._mechanisms[name] = self._build(options, name)
         return SaslListener(
@@ -113,6 +120,7 @@ class Sasl:
             self._clock_ms,
             self._wall_ms,
             self._metrics,
+            self._audit,
         )
 
     def user_changed(self, user: str, configs: Mapping[str, str]) -> None:
@@ -132,12 +140,24 @@ class Sasl:
         options = self._options()
         for endpoint in options.endpoints.bind:
             if endpoint.name == listener and endpoint.protocol.uses_sasl:
-                mechanism = options.sasl_mechanism_inter_broker_protocol
-                entry = login_entry(options, listener, mechanism, self._sections)
-                return Authentication(
-                    mechanism, broker_login(listener, mechanism, entry, self._wall_ms), self._random
-                )
+                return self._login(options, listener)
         return None
+
+    def _login(self, options: BrokerOptions, listener: str) -> Login:
+        """Return the login of a listener: the same one, with its token, until options change."""
+        from barnabas.broker.network.broker_login import broker_login
+        from barnabas.client.authentication import Authentication
+        from barnabas.security.sasl.mechanisms import login_entry
+
+        mechanism = options.for_listener(listener).sasl_mechanism_inter_broker_protocol
+        known = self._logins.get(listener)
+        if known is None or known[0] is not options:
+            entry = login_entry(options, listener, mechanism, self._sections)
+            own = options.for_listener(listener, mechanism)
+            converse = broker_login(listener, mechanism, entry, own, self._random, self._wall_ms)
+            login = Authentication(mechanism, converse, self._random)
+            known = self._logins[listener] = (options, login)
+        return known[1]
 
     async def stop(self) -> None:
         """Fetch no more keys."""
@@ -145,9 +165,18 @@ class Sasl:
             await keys.stop()
 
     def _build(self, options: BrokerOptions, listener: str) -> dict[str, NewExchange]:
-        return mechanisms_of(options, listener, self._sections, self._sources)
+        from barnabas.security.sasl.mechanisms import SaslSources, mechanisms_of
+        from barnabas.security.sasl.scram import ScramSecrets
+
+        scram = ScramSecrets(
+            self.credentials.find, self._tokens, self._salt_key, self._random_bytes
+        )
+        sources = SaslSources(scram=scram, signing_keys=self._signing_keys)
+        return mechanisms_of(options, listener, self._sections, sources)
 
     def _signing_keys(self, options: BrokerOptions) -> SigningKeys:
+        from barnabas.broker.network.signing_keys import FetchedKeys
+
         url = options.sasl_oauthbearer_jwks_endpoint_url
         assert url is not None
         found = self._keys.get(url)

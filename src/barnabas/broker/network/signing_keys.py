@@ -10,20 +10,15 @@ import asyncio
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
-from urllib.error import HTTPError, URLError
-from urllib.parse import unquote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from barnabas.broker.loop import offload, spawn
+from barnabas.client.download import DownloadFailed, check_url, download, read_file
 from barnabas.model.errors import ConfigError
 from barnabas.security.sasl.jwks import SigningKeys
 
 logger = logging.getLogger("barnabas.authentication")
 
 OPTION = "sasl.oauthbearer.jwks.endpoint.url"
-FETCH_S_MAX = 10.0
-FETCH_BYTES_MAX = 1 << 20
 FILE_LOOK_MS = 10_000
 """How often a file is looked at."""
 
@@ -32,11 +27,8 @@ class FetchedKeys:
     """The keys behind one URL, kept up to date until `stop`."""
 
     def __init__(self, url: str, refresh_ms: int, backoff_ms: int, backoff_ms_max: int) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("https", "http", "file"):
-            raise ConfigError(f"{OPTION}={url}: must begin with https://, http:// or file://")
+        self._path = check_url(url, OPTION)
         self._url = url
-        self._path = unquote(parts.path) if parts.scheme == "file" else None
         self._refresh_ms = refresh_ms
         self._backoff_ms = backoff_ms
         self._backoff_ms_max = backoff_ms_max
@@ -100,43 +92,22 @@ class FetchedKeys:
     async def _fetch(self) -> None:
         try:
             text = await offload(self._thread, self._read)
-        except (OSError, URLError, HTTPException, ValueError) as failure:
-            why = getattr(failure, "reason", None) or failure
-            raise ConfigError(f"{self.keys.where}: cannot be fetched: {why}") from failure
+        except DownloadFailed as failure:
+            raise ConfigError(f"{self.keys.where}: cannot be fetched: {failure}") from failure
         if text is not None:
             self.keys.load(text)
 
     def _read(self) -> bytes | None:
         """Return the text; None if the file has not changed."""
-        if self._path is not None:
-            status = os.stat(self._path)
-            modified = status.st_mtime_ns, status.st_ino
-            if modified == self._modified:
-                return None
-            with open(self._path, "rb") as file:
-                text = file.read(FETCH_BYTES_MAX + 1)
-            self._modified = modified
-        else:
-            text = self._download()
-        if len(text) > FETCH_BYTES_MAX:
-            raise ValueError(f"larger than {FETCH_BYTES_MAX} bytes")
-        return text
-
-    def _download(self) -> bytes:
-        request = Request(self._url, headers={"Accept": "application/json"})
+        if self._path is None:
+            return download(self._url, headers={"Accept": "application/json"})
         try:
-            with build_opener(_SameScheme()).open(request, timeout=FETCH_S_MAX) as response:
-                return bytes(response.read(FETCH_BYTES_MAX + 1))
-        except HTTPError as failure:
-            failure.close()  # it is the response, too
-            raise URLError(f"status {failure.code}") from None
-
-
-class _SameScheme(HTTPRedirectHandler):
-    """Follows redirects of the same scheme only: never from https to http, nor to a file."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
-        if urlsplit(newurl).scheme != urlsplit(req.full_url).scheme:
-            fp.close()
-            raise URLError(f"redirected to another scheme, {urlsplit(newurl).scheme}")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+            status = os.stat(self._path)
+        except OSError as failure:
+            raise DownloadFailed(str(failure)) from failure
+        modified = status.st_mtime_ns, status.st_ino
+        if modified == self._modified:
+            return None
+        text = read_file(self._path)
+        self._modified = modified
+        return text

@@ -14,13 +14,12 @@ import ssl
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.loop import spawn
 from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import ConnectionLimits, ListenerLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
-from barnabas.broker.network.listener_tls import ListenerTls
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.turnstile import Turnstile
@@ -32,6 +31,10 @@ from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
 from barnabas.quotas.quota_keys import CONNECTION_CREATION_RATE, parse_limit
 from barnabas.quotas.sampled_rate import Windows
+from barnabas.security.audit import AuditLog
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.listener_tls import ListenerTls
 
 logger = logging.getLogger("barnabas.listener")
 
@@ -51,6 +54,7 @@ class SocketServer:
         windows: Windows,
         registry: Registry,
         sasl: Sasl,
+        audit: AuditLog,
     ) -> None:
         self._limits = ConnectionLimits(windows)
         self._registry = registry
@@ -61,6 +65,7 @@ class SocketServer:
         self.turnstile = Turnstile(data_plane, lambda: control_plane.in_progress > 0)
         self._now_ms = clock_ms
         self._sasl = sasl
+        self._audit = audit
         self._executor = executor
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
@@ -84,14 +89,16 @@ class SocketServer:
             dispatcher,
             self._now_ms,
             privileged=control_plane in (None, endpoint.name),
-            tls=(
-                ListenerTls(endpoint, options, self._executor)
-                if endpoint.protocol.uses_tls
-                else None
-            ),
+            tls=self._tls(endpoint, options) if endpoint.protocol.uses_tls else None,
             authenticate=authenticate,
             on_admitted=self._close_excess,
         )
+
+    def _tls(self, endpoint: Endpoint, options: BrokerOptions) -> ListenerTls:
+        # Imported here: a broker without TLS need not have it in memory.
+        from barnabas.broker.network.listener_tls import ListenerTls
+
+        return ListenerTls(endpoint, options, self._executor, self._audit)
 
     def _show(self, name: str, limits: ListenerLimits) -> None:
         """Register the metrics of a listener."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from barnabas.broker.network.listener_tls import ListenerTls
 from barnabas.tls.channel import (
     HANDSHAKE_RECORD,
     RECEIVE_SLICE_BYTES,
@@ -21,6 +20,7 @@ from barnabas.tls.channel import (
 
 if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
+    from barnabas.broker.network.listener_tls import ListenerTls
 
 CLOSE_S_MAX = 5.0
 """How long a client may take to read what was sent before the connection was closed."""
@@ -53,7 +53,10 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._closing = True
         self._stop_timer()
         self._undelivered = b""
-        self._connection.connection_lost(exc)
+        # Each refers to the other. Apart, both are freed now: with all that OpenSSL holds, which
+        # the garbage collector does not see, and so would leave for long.
+        connection, self._connection = self._connection, cast("Connection", None)
+        connection.connection_lost(exc)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._tls.receive_buffer
@@ -154,7 +157,9 @@ class TlsTransport(asyncio.BufferedProtocol):
             established = channel.handshake()
             if established:
                 self._connection.session.principal = self._tls.principal_of(channel)
+                self._tls.record_login(self._connection.session)
         except TlsError as failure:
+            self._tls.record_failure(self._connection.session, str(failure))
             self._fail(f"TLS handshake failed: {failure}")
             return
         self._send_pending()

@@ -117,6 +117,18 @@ def by_token(
     return authenticate(wire, client.final(challenge.auth_bytes))
 
 
+@pytest.mark.parametrize("version", range(4))
+def test_every_version_is_answered(alice: Wire, version: int) -> None:
+    """Who has requested a token is said from version 3 on."""
+    requester = ("User", "alice") if version >= 3 else ("", "")
+    made = alice.ask(CreateDelegationTokenRequest(renewers=[]), version)
+    assert made.error_code == 0
+    assert requester == (made.token_requester_principal_type, made.token_requester_principal_name)
+    (found,) = alice.ask(DescribeDelegationTokenRequest(owners=None), version).tokens
+    assert (found.token_id, found.hmac) == (made.token_id, made.hmac)
+    assert requester == (found.token_requester_principal_type, found.token_requester_principal_name)
+
+
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_a_token_logs_its_owner_in(serving: Serving, alice: Wire, mechanism: str) -> None:
     token = create(alice)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +14,14 @@ from typing import Any
 
 import pytest
 from tests.unit.broker.handlers.test_configs import BROKER, SET, change, describe
-from tests.unit.broker.serving import Serving, Wire, create_topic, fetch_request, metadata
+from tests.unit.broker.serving import (
+    Serving,
+    Wire,
+    create_topic,
+    fetch_request,
+    metadata,
+    wait_for,
+)
 from tests.unit.security.sasl.clients import ScramClient
 
 from barnabas.model.error_codes import ErrorCode
@@ -298,6 +307,18 @@ def test_sizes_out_of_bounds_close_at_once(
     patient.expect_line(f"frame of {size} bytes (first bytes")
 
 
+@pytest.mark.parametrize("version", [None, 0, 1])
+def test_a_token_without_its_size_is_not_logged(patient: Serving, version: int | None) -> None:
+    with patient.connect(SASL) as wire:
+        if version is not None:
+            handshake(wire, version=version)
+        wire.socket.sendall(b"\0alice\0secret")
+        wire.expect_close()
+    (line,) = patient.lines.of()
+    assert "(first bytes 00 61 6c 69): must be" in line, "no more than its size"
+    patient.lines.clear()
+
+
 def test_a_token_of_the_largest_size_is_read(serving: Serving, wire: Wire) -> None:
     handshake(wire, version=0)
     with delayed():
@@ -340,6 +361,28 @@ def test_a_client_that_does_not_log_in_is_closed(serving: Serving, wire: Wire) -
         wire.expect_close()
         assert metadata(other).brokers
     serving.expect_line("not authenticated in time")
+
+
+@pytest.mark.parametrize("listener", [SASL, SHORT])
+@pytest.mark.parametrize("password", [None, "wrong-horse", "secret"])
+def test_a_lost_connection_is_freed_without_the_garbage_collector(
+    serving: Serving, listener: int, password: str | None
+) -> None:
+    """Crowds that come and go would fill the memory before it sees a need to run."""
+    gc.disable()
+    try:
+        with serving.connect(listener) as wire:
+            handshake(wire)
+            connections = serving.broker.parts.network._listeners[listener].connections
+            held = serving.inside(lambda: [weakref.ref(each) for each in connections])
+            assert len(held) == 1
+            if password is not None:
+                authenticate(wire, f"\0alice\0{password}".encode())
+        serving.wait_inside(lambda: not connections, "it is uncounted")
+        wait_for(lambda: held[0]() is None, "it is freed")
+    finally:
+        gc.enable()
+    serving.lines.clear()
 
 
 # Sessions.

@@ -14,6 +14,7 @@ from barnabas.client.authentication import Authentication
 from barnabas.config.broker import BrokerOptions
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.security.audit import AuditLog
 from barnabas.security.delegation_tokens import DelegationTokens
 
 BASE = {
@@ -42,6 +43,7 @@ class Changing(Sasl):
             bytes,
             DelegationTokens(None, bytes),
             b"",
+            AuditLog(lambda: 0, lambda ms, act: None),
         )
 
     def change(self, options: Mapping[str, str]) -> None:
@@ -67,6 +69,14 @@ def test_a_broker_logs_in_to_listeners_with_sasl() -> None:
     assert login.mechanism == "PLAIN"
     assert sasl.login_to("OPEN") is None
     assert sasl.login_to("ELSEWHERE") is None
+
+
+def test_a_login_is_kept_with_its_token_until_options_change() -> None:
+    sasl = started(BASE)
+    login = sasl.login_to("IN")
+    assert sasl.login_to("IN") is login
+    sasl.change({**BASE, "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"})
+    assert sasl.login_to("IN") is not login
 
 
 def test_a_broker_without_credentials_for_others_does_not_start() -> None:

@@ -14,7 +14,8 @@ import pytest
 from tests.unit.security.sasl.bearer import issuer, jwks
 
 from barnabas.broker.network import signing_keys
-from barnabas.broker.network.signing_keys import FETCH_BYTES_MAX, FetchedKeys
+from barnabas.broker.network.signing_keys import FetchedKeys
+from barnabas.client.download import BYTES_MAX
 from barnabas.model.errors import ConfigError
 
 HOUR_MS = 3_600_000
@@ -125,7 +126,7 @@ def test_a_server_that_fails_later_costs_nothing(
     assert len(complaints) == 1, "one line for all failures in a row"
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b"x" * (FETCH_BYTES_MAX + 1)])
+@pytest.mark.parametrize("text", [b"", b"{}", b"x" * (BYTES_MAX + 1)])
 def test_keys_that_cannot_be_had_fail_the_start(server: KeyServer, text: bytes) -> None:
     server.text = text
 

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import ssl
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def test_frames_of_five_megabytes(secured: EncryptedServing) -> None:
 
 
 def test_pipelined_requests_keep_their_order(secured: EncryptedServing) -> None:
-    with secured.connect_encrypted() as wire:
+    with secured.connect_two_ways() as wire:
         create_topic(wire, "pipelined")
         sent = []
         for number in range(200):
@@ -126,7 +127,7 @@ def test_a_flood_behind_a_waiting_request_is_held_back_and_then_answered(
     secured: EncryptedServing,
 ) -> None:
     """What was decrypted too early waits, in order, and no more of it than a few records."""
-    with secured.connect_encrypted() as flood, secured.connect_encrypted() as other:
+    with secured.connect_two_ways() as flood, secured.connect_encrypted() as other:
         create_topic(other, "flood")
         flood.send(fetch_request("flood", max_wait_ms=60_000), 12)
         count = 3000
@@ -431,6 +432,33 @@ def test_a_layer_goes_with_its_connection(secured: EncryptedServing) -> None:
         return sum(isinstance(each, TlsTransport) for each in gc.get_objects())
 
     wait_for(lambda: secured.inside(left) == 0, "no layer is kept")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0, None])
+def test_a_lost_connection_is_freed_without_the_garbage_collector(
+    secured: EncryptedServing, share: float | None
+) -> None:
+    """Which does not see what OpenSSL holds; `None` is a client that was served from a file."""
+    gc.disable()
+    try:
+        with secured.connect() if share is not None else secured.connect_encrypted() as wire:
+            if share is None:
+                create_topic(wire, "read-and-left")
+                produce(wire, "read-and-left", batch_of([bytes(200_000)]))
+                fetch(wire, "read-and-left")
+            else:
+                first = hello(secured)
+                wire.socket.sendall(first[: int(len(first) * share)])
+            secured.wait_inside(lambda: len(connections(secured)) == 1, "it is counted")
+            held = secured.inside(lambda: references(connections(secured)))
+        secured.wait_inside(lambda: not connections(secured), "it is uncounted")
+        wait_for(lambda: not any(each() for each in held), "it is freed")
+    finally:
+        gc.enable()
+
+
+def references(found: list[Connection]) -> list[weakref.ref[object]]:
+    return [weakref.ref(each) for one in found for each in (one, layer_of(one))]
 
 
 def test_a_broker_that_stops_ends_its_connections(tmp_path: Path) -> None:
