@@ -102,6 +102,7 @@ def _options(ports: list[int], keystore: Path, cafile: Path) -> dict[str, str]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(cafile),
         "listener.name.ssl.ssl.client.auth": "required",
+        "delegation.token.secret.key": "token-secret",
     }
     for door in ("sasl_plaintext", "sasl_ssl"):
         prefix = f"listener.name.{door}"

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.interop.doors import PLAIN_LOGIN, SCRAM_LOGIN, SESSION_MS, Doors, unsigned_token
+from tests.interop.doors import (
+    OAUTH_LOGIN,
+    PLAIN_LOGIN,
+    SCRAM_LOGIN,
+    SESSION_MS,
+    Doors,
+    unsigned_token,
+)
+from tests.unit.client.sasl.token_server import CLIENT, SECRET, token_server
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from barnabas.admin import NewTopic
@@ -120,6 +129,10 @@ WAYS: dict[str, Way] = {
     "sasl.oauth.token.provider": by_kafkas_names(
         "OAUTHBEARER", **{"sasl.oauth.token.provider": unsigned_token}
     ),
+    "unsecuredLoginStringClaim_sub": by_kafkas_names(
+        "OAUTHBEARER",
+        **{"sasl.jaas.config": f'{OAUTH_LOGIN} unsecuredLoginStringClaim_sub="alice";'},
+    ),
 }
 VALUES = [b"%d" % number for number in range(20)]
 
@@ -192,6 +205,51 @@ def test_clients_outlive_their_sessions(doors: Doors, name: str) -> None:
             for records in consumer.poll(timeout_ms=500).values():
                 read += [int(record.value) for record in records]
     assert read == list(range(sent))
+
+
+def test_tokens_of_an_endpoint(doors: Doors, name: str) -> None:
+    login = f'{OAUTH_LOGIN} clientId="{CLIENT}" clientSecret="{SECRET}" scope="kafka";'
+    with token_server(unsigned_token) as server:
+        options = {
+            "sasl.jaas.config": login,
+            "sasl.oauthbearer.token.endpoint.url": server.url,
+            "sasl.login.callback.handler.class": (
+                "org.apache.kafka.common.security.oauthbearer.secured."
+                "OAuthBearerLoginCallbackHandler"
+            ),
+        }
+        test_plain_programs(by_kafkas_names("OAUTHBEARER", **options)(doors), name)
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_delegation_tokens(doors: Doors, mechanism: str, name: str) -> None:
+    def by_token(hmac: bytes) -> dict[str, Any]:
+        secret = b64encode(hmac).decode()
+        login = f'{SCRAM_LOGIN} username="{token.token_id}" password="{secret}" tokenauth=true;'
+        return by_kafkas_names(mechanism, **{"sasl.jaas.config": login})(doors)
+
+    def is_let_in(way: dict[str, Any]) -> bool:
+        try:
+            with KafkaAdminClient(**way) as client:
+                client.list_topics()
+        except AuthenticationFailedError:
+            return False
+        return True
+
+    def wait_until(let_in: bool) -> None:  # the broker learns of a change after its controller
+        deadline_s = time.monotonic() + 60
+        while is_let_in(by_token(token.hmac)) is not let_in:
+            assert time.monotonic() < deadline_s
+
+    with KafkaAdminClient(**WAYS[f"SASL_SSL {mechanism}"](doors)) as admin:
+        token = admin.create_delegation_token(lifetime_ms=3_600_000)
+        wait_until(True)
+        test_plain_programs(by_token(token.hmac), name)
+        assert admin.renew_delegation_token(token.hmac) <= token.max_ms
+        assert not is_let_in(by_token(b"x" * 64))
+        admin.expire_delegation_token(token.hmac)
+        wait_until(False)
 
 
 @pytest.mark.parametrize("client", [KafkaProducer, KafkaConsumer, KafkaAdminClient])

@@ -8,8 +8,10 @@
 
 It understands frames, so that faults are placed exactly: at the nth request of an API (from the
 moment the fault is planned), in the request or in its answer, before the frame, inside it
-(`after_bytes`) or behind it (`after_bytes=-1`). Addresses of brokers in answers are replaced by
-those of the proxy, which listens once per broker, so clients never reach a broker by themselves.
+(`after_bytes`) or behind it (`after_bytes=-1`). A fault whose answer never came, because the
+connection ended first, waits for the answer to a later request. Addresses of brokers in answers are
+replaced by those of the proxy, which listens once per broker, so clients never reach a broker by
+themselves.
 
     cut(api, …)      end the connection, on both sides, with a reset
     stall(api, …)    let nothing more pass in that direction (or both ways) until heal()
@@ -284,9 +286,17 @@ class _Link:
             for way in ways:
                 way.cancel()
             outcomes = await asyncio.gather(*ways, return_exceptions=True)
+            self._put_off()
         for outcome in outcomes:
             if isinstance(outcome, Exception) and not isinstance(outcome, _ENDINGS):
                 raise outcome
+
+    def _put_off(self) -> None:
+        """Keep faults of answers that never came: the client may have timed out first."""
+        for _, _, faults in self._asked.values():
+            for fault in faults:
+                if fault.at == "answer":
+                    fault.missed += 1
 
     async def _requests(self) -> None:
         while True:

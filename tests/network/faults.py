@@ -34,13 +34,20 @@ class Fault:
     happened: threading.Event = field(default_factory=threading.Event)
     """Set when it happens for the first time; a test can wait for it."""
     seen: int = 0
+    missed: int = 0
+    """How many of its answers never came; as many later requests take their turn."""
 
     def takes(self, api_key: int) -> bool:
-        """Count a request, and tell whether it is one that this fault is for."""
+        """Count a request, and return whether it is one that this fault is for."""
         if self.api_key not in (None, api_key):
             return False
         self.seen += 1
-        return self.nth <= self.seen < self.nth + self.times
+        if self.nth <= self.seen < self.nth + self.times:
+            return True
+        if self.missed == 0:
+            return False
+        self.missed -= 1
+        return True
 
     def passing(self, frame_bytes: int) -> int:
         """Return how many bytes of a frame pass."""

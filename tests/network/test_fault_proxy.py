@@ -110,6 +110,23 @@ def test_a_stall_becomes_a_timeout_of_the_client(proxy: FaultProxy) -> None:
     converse(proxy, client)
 
 
+def test_a_fault_of_an_answer_that_never_came_takes_a_later_one(proxy: FaultProxy) -> None:
+    async def client(cluster_client: ClusterClient) -> None:
+        await cluster_client.connection()
+        cut = proxy.cut(DescribeClusterRequest, at="answer")
+        proxy.drop(DescribeClusterRequest, at="request")
+        with pytest.raises(RequestTimeoutError):
+            await cluster_client.send(DescribeClusterRequest(), timeout_ms=50)
+        await asyncio.to_thread(proxy.cut_all)
+        assert not cut.happened.is_set()
+        with pytest.raises(ConnectionLostError):
+            await describe(cluster_client)
+        assert cut.happened.is_set()
+        await describe(cluster_client)
+
+    converse(proxy, client)
+
+
 def test_answers_are_delayed(proxy: FaultProxy) -> None:
     async def client(cluster_client: ClusterClient) -> float:
         await cluster_client.connection()

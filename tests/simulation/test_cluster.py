@@ -97,6 +97,17 @@ def test_a_coordination_service_that_is_away_stops_nothing() -> None:
     assert acknowledged > 0
 
 
+def test_brokers_that_log_in_to_each_other_keep_their_promises() -> None:
+    """By SCRAM, over and over, with ACLs: whatever happens, nobody is locked out in the end.
+
+    Each login computes the hash of a password, so that there are few of these histories.
+    """
+    for seed in range(300, 300 + max(1, SEEDS // 60)):
+        history = run_history(seed, secured=True)
+        assert history.complaints == [], f"seed {seed}"
+        assert history.acknowledged > 0
+
+
 def test_one_seed_replays_one_run() -> None:
     first, again, other = (lived(seed).digest for seed in (4, 4, 7))
     assert first == again

@@ -29,6 +29,8 @@ from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.core import group_member
 from barnabas.consumer.group.callbacks import ConsumerRebalanceListener
 from barnabas.consumer.subscription import Subscription
+from barnabas.groups import consumer
+from barnabas.groups.reconciliation import Current, Partitions, reconcile
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.simulation.world import Host, World
@@ -73,14 +75,20 @@ class Witness:
     holders: dict[TopicPartition, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Who was told that it has a partition, and not yet that it has it no more."""
     disturbed: dict[str, float] = field(default_factory=dict)
-    """Until when members cannot know what the group thinks of them."""
+    """Until when members cannot know what the group thinks of them: those that hold a partition
+    that went to another, and those that take one by a response that waited while they stood still.
+    """
+    undisturbed: int = 0
+    """How many partitions came to members that nobody had disturbed."""
     complaints: list[str] = field(default_factory=list)
 
     def holds(self, name: str, partition: TopicPartition) -> None:
         now = asyncio.get_running_loop().time()
-        for other in self.holders[partition] - {name}:
-            if now > self.disturbed.get(other, 0):
-                self.complaints.append(f"{partition} is {other}'s and comes to {name} at {now}")
+        if now > self.disturbed.get(name, 0):
+            self.undisturbed += 1
+            for other in self.holders[partition] - {name}:
+                if now > self.disturbed.get(other, 0):
+                    self.complaints.append(f"{partition} is {other}'s and comes to {name} at {now}")
         self.holders[partition].add(name)
 
     def died(self, name: str) -> None:
@@ -334,5 +342,23 @@ def history(seed: int) -> Witness:
 @pytest.mark.parametrize("worker", range(WORKERS))
 def test_members_share_every_partition_and_lose_no_record(worker: int) -> None:
     """One owner per generation, nothing skipped, no committed offset taken back."""
+    undisturbed = 0
     for seed in range(worker, SEEDS, WORKERS):
-        assert history(seed).complaints == [], f"seed {seed}"
+        witness = history(seed)
+        assert witness.complaints == [], f"seed {seed}"
+        undisturbed += witness.undisturbed
+    assert undisturbed > 0
+
+
+def test_partitions_that_are_given_away_too_early_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hasty(
+        current: Current, target: Partitions, epoch: int, owned: Partitions | None, _: object
+    ) -> Current:
+        """Wait for nobody to revoke what others shall have."""
+        return reconcile(current, target, epoch, owned, lambda _: True)
+
+    monkeypatch.setattr(consumer, "reconcile", hasty)
+    complaints = [complaint for seed in range(25, 40) for complaint in history(seed).complaints]
+    assert any("comes to" in complaint for complaint in complaints)

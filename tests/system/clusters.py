@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -14,6 +16,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic
 from kazoo.client import KazooClient
+from tests.system.cluster_security import ADMIN, ClusterKeys
 from tools.processes import free_port
 
 from barnabas.testing.process import ProcessRunner
@@ -88,7 +91,10 @@ class WiredCluster:
         folder: Path,
         brokers: int = 3,
         options: Mapping[str, object] | None = None,
+        keys: ClusterKeys | None = None,
     ) -> None:
+        """Describe a cluster; with `keys` all connections to brokers are secured."""
+        self.keys = keys
         self.zookeeper = ZooKeeperServer(classpath)
         self.wires = Wires()
         self.nodes = [Node(number, folder / f"broker-{number}") for number in range(brokers)]
@@ -101,15 +107,24 @@ class WiredCluster:
         """All brokers, for clients."""
         return ",".join(f"127.0.0.1:{node.client_port}" for node in self.nodes)
 
+    @property
+    def login(self) -> dict[str, str]:
+        """The options with which clients log in, besides the address; none without security."""
+        return {} if self.keys is None else self.keys.client_options()
+
     @cached_property
     def admin(self) -> AdminClient:
         """A client that knows all brokers."""
-        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        return self._admin(self.bootstrap)
 
     def admin_of(self, node: Node) -> AdminClient:
         """Return a client that asks one broker first."""
-        place = f"127.0.0.1:{node.client_port}"
-        return AdminClient({"bootstrap.servers": place, "log_level": 0})
+        return self._admin(f"127.0.0.1:{node.client_port}")
+
+    def _admin(self, bootstrap: str) -> AdminClient:
+        login = {} if self.keys is None else self.keys.client_options(ADMIN)
+        quick = {"socket.timeout.ms": 5000}  # the broker that it asks may be frozen
+        return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **quick, **login})
 
     def tree(self) -> KazooClient:
         """Return a started client of the ZooKeeper server; the cluster ends it."""
@@ -145,19 +160,30 @@ class WiredCluster:
             self.kill(node.number)
 
     def _options_of(self, node: Node) -> dict[str, str]:
-        peers = self.wires.front(node.number, node.peer_port)
+        dialler = None if self.keys is None else self._dialler
+        peers = self.wires.front(node.number, node.peer_port, dialler)
         tree = self.wires.front(ZOOKEEPER, self.zookeeper.port, node.number)
-        clients = f"PLAINTEXT://127.0.0.1:{node.client_port}"
+        clients = f"CLIENTS://127.0.0.1:{node.client_port}"
+        protocol = "PLAINTEXT" if self.keys is None else "SASL_SSL"
         return {
             **self._options,
+            **({} if self.keys is None else self.keys.broker_options(node.number)),
             "broker.id": str(node.number),
             "log.dirs": str(node.folder),
             "listeners": f"{clients},PEERS://127.0.0.1:{node.peer_port}",
             "advertised.listeners": f"{clients},PEERS://127.0.0.1:{peers}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PEERS:PLAINTEXT",
+            "listener.security.protocol.map": f"CLIENTS:{protocol},PEERS:{protocol}",
             "inter.broker.listener.name": "PEERS",
             "zookeeper.connect": f"127.0.0.1:{tree}",
         }
+
+    def _dialler(self, port: int, front: int) -> int:
+        """Return the broker that has a connection from a port; what it says is encrypted."""
+        for node in self.nodes:
+            with contextlib.suppress(FileNotFoundError):  # its process was just killed
+                if node.running and _has_connection(node.runner.pid, port, front):
+                    return node.number
+        raise ConnectionError(f"no broker has a connection from port {port}")
 
     # -- deeds --------------------------------------------------------------------------------
 
@@ -301,6 +327,22 @@ class WiredCluster:
                     f"{[len(self.bytes_of(n.number, topic, partition)) for n in self.nodes]}"
                 ),
             )
+
+
+def _has_connection(pid: int, port: int, far_port: int) -> bool:
+    """Return whether a process has a connection between two ports of this machine."""
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    ends = f":{port:04X}", f":{far_port:04X}"
+    sockets = {
+        f"socket:[{row[9]}]"
+        for row in rows
+        if row[1].endswith(ends[0]) and row[2].endswith(ends[1])
+    }
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            if os.readlink(each) in sockets:
+                return True
+    return False
 
 
 def _in_sync(admin: AdminClient, topic: str) -> bool:

@@ -7,6 +7,8 @@ what they have done.
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 from tests.system.paging import ROOT, Terminal, blocks, form, lines, typed
-from tools.processes import RunningBroker, start_barnabas
+from tools.processes import RunningBroker, free_port, start_barnabas, wait_for_line
 
 from barnabas import KafkaAdminClient, KafkaProducer
 from barnabas.testing import Cluster
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.system
 
 README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial.md"
+KAFKAJS = ROOT / ".deps" / "kafkajs" / "node_modules"
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
 DEADLINE_S = 120.0
 
@@ -138,6 +141,67 @@ def test_quotas(broker: RunningBroker, terminal: Terminal) -> None:
         {"ip": "10.0.0.7"},
         {"user": None, "client-id": None},
     ]
+
+
+def test_securing_a_cluster(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page begins at nothing: its directory has the broker's port, which differs here."""
+    page = "secure-a-cluster.md"
+    begin, tools, clients, users, several, strict, renewal = map(lines, blocks(page, "sh"))
+    ready, _ = blocks(page, "text")
+    shown, in_tests = blocks(page, "python")
+    port = free_port()
+    terminal = Terminal(f"127.0.0.1:{port}", tmp_path, capfd, monkeypatch)
+    install, init, start = begin
+    assert install == "pip install 'barnabas[security]'"
+    assert terminal.type(f"{init} --port {port}").count("created") == 21
+    log = tmp_path / "out"
+    with log.open("wb") as output:
+        broker = subprocess.Popen(shlex.split(start), stdout=output, stderr=subprocess.DEVNULL)
+    try:
+        wait_for_line(broker, log, "options, programs", DEADLINE_S)
+        assert form(log.read_text()) == form(ready)
+        variable, _, value = tools.pop(0).removeprefix("export ").partition("=")
+        monkeypatch.setenv(variable, value)
+        _, named, allowed, why = [terminal.type(command) for command in tools]
+        assert {line.split()[0] for line in named.splitlines()[1:]} == {"admin", "app"}
+        assert allowed.count("User:app") == 8
+        assert "allowed" in why
+        written = Path("security/clients/app/confluent_kafka_example.py").read_text()
+        assert written == shown.replace("9092", str(port))
+        *programs, node, kcat, ours = clients
+        if shutil.which("node") is not None and KAFKAJS.is_dir():
+            monkeypatch.setenv("NODE_PATH", str(KAFKAJS))
+            programs.append(node)
+        for command in programs:
+            assert terminal.type(command).splitlines()[-1].startswith("from ")
+        if shutil.which("kcat") is not None:
+            records = terminal.type(kcat).splitlines()
+            assert sum(line.startswith("from ") for line in records) == len(programs)
+        assert terminal.type(ours).count("app-") == 1
+
+        add, more, fewer, bare = users
+        assert "security/clients/billing/client.properties" in terminal.type(add)
+        wait_for(lambda: "billing" in terminal.type("barnabas users list"), "the user is added")
+        terminal.type(more)
+        terminal.type(fewer)
+        left = terminal.type("barnabas acls list --principal app").upper()
+        assert (left.count("CREATE"), left.count("WRITE")) == (0, 2)
+        file = "--command-config security/clients/billing/client.properties"
+        group = "--group billing-1 --exit-at-end"
+        read = terminal.type(f"barnabas consume app-hello --from beginning {group} {file}")
+        assert read.count("from ") == len(programs)
+        terminal.type(bare)
+        wait_for(lambda: "reports" in terminal.type("barnabas users list"), "the user is added")
+        for command in (*several, *strict):
+            assert "created" in terminal.type(command)
+        assert len([*Path("cluster/brokers").iterdir()]) == 4
+        assert [terminal.type(command).count("renewed") for command in renewal] == [0, 5]
+    finally:
+        broker.terminate()
+        broker.wait(30)
+    exec(in_tests, {})
 
 
 def test_groups(broker: RunningBroker, terminal: Terminal) -> None:
@@ -330,7 +394,9 @@ def test_mirroring(broker: RunningBroker, terminal: Terminal, tmp_path: Path) ->
 
 def test_testing_with_a_broker(tmp_path: Path) -> None:
     """The page's tests are run as those of another project, its programs as they stand."""
-    fixtures, breaking, plain, restarting, cutting = blocks("test-with-barnabas.md", "python")
+    fixtures, breaking, plain, restarting, cutting, secured = blocks(
+        "test-with-barnabas.md", "python"
+    )
     (options,) = blocks("test-with-barnabas.md", "text")
     given = """
 from barnabas import KafkaConsumer, KafkaProducer
@@ -362,3 +428,4 @@ def check_all(bootstrap):
     exec(plain, names)
     exec(restarting, names)
     exec(cutting, names)
+    exec(secured, names)

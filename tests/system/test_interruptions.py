@@ -25,9 +25,12 @@ from tests.system.mirroring import command as mirror_command
 from tests.system.mirroring import create, send, some_shapes
 from tests.system.signals import Ended, run_with_signals
 from tests.system.standalone import DEADLINE_S, hear_interrupts
+from tests.unit.cli.secured import secured_broker
+from tests.zookeeper import zookeeper, zookeeper_classpath  # noqa: F401  fixtures
 
 from barnabas.cli.main import COMMANDS
 from barnabas.testing import Cluster
+from barnabas.testing.zookeeper import ZooKeeperServer
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -45,6 +48,10 @@ class World(NamedTuple):
     target: str
     folder: Path
     numbers: Iterator[int]
+    secured: str
+    """Client options for a broker that authenticates its clients, as tokens require."""
+    zookeeper: str = ""
+    """A ZooKeeper server, where a test has asked for one."""
 
     def new(self, name: str) -> str:
         return str(self.folder / f"{next(self.numbers)}-{name}")
@@ -57,13 +64,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": "User:ANONYMOUS",
     }
-    with Cluster(options=open_to_all) as source, Cluster() as target:
+    (folder / "secured").mkdir()
+    with (
+        Cluster(options=open_to_all) as source,
+        Cluster() as target,
+        secured_broker(folder / "secured") as secured,
+    ):
         create(source.bootstrap, TOPIC, 2)
         for partition in range(2):
             send(source.bootstrap, TOPIC, partition, some_shapes(Random(partition), RECORDS))
         create(source.bootstrap, "produced", 1)
         (folder / "lines.csv").write_text("value\none\ntwo\n")
-        yield World(source.bootstrap, target.bootstrap, folder, count())
+        client = secured.file(secured.options())
+        yield World(source.bootstrap, target.bootstrap, folder, count(), client)
 
 
 # For each command what is run, and what the last line may be beside that it was interrupted.
@@ -113,6 +126,15 @@ CASES = {
     "log": Case(lambda world: ["log", "verify", str(world.folder)]),
     "groups": Case(on_source("groups", "list")),
     "acls": Case(on_source("acls", "list")),
+    "users": Case(on_source("users", "list")),
+    "tokens": Case(lambda world: ["tokens", "list", "--command-config", world.secured]),
+    "security": Case(lambda world: ["security", "init", world.new("security")]),
+    "zookeeper-security": Case(
+        lambda world: [
+            *("zookeeper-security", "unsecure", "--zookeeper", world.zookeeper),
+            *("--set", "barnabas.zookeeper.credentials=user:password"),
+        ]
+    ),
     "quotas": Case(on_source("quotas", "list")),
     "transactions": Case(on_source("transactions", "list")),
     "cluster": Case(on_source("cluster", "describe")),
@@ -164,7 +186,12 @@ def length_of(name: str, world: World) -> int:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_command_ends_wherever_it_is(name: str, world: World) -> None:
+def test_a_command_ends_wherever_it_is(
+    name: str, world: World, request: pytest.FixtureRequest
+) -> None:
+    if name == "zookeeper-security":
+        server: ZooKeeperServer = request.getfixturevalue("zookeeper")
+        world = world._replace(zookeeper=server.address)
     random = Random(name)
     calls = length_of(name, world)
     reached = 0

@@ -38,6 +38,7 @@ def clients(cluster: WiredCluster) -> dict[str, str | int]:
         "socket.timeout.ms": 5000,
         "reconnect.backoff.max.ms": 500,
         "log_level": 0,
+        **cluster.login,
     }
 
 
@@ -151,6 +152,7 @@ class Group(Worker):
             enable_auto_commit=False,
             session_timeout_ms=10000,
             request_timeout_ms=11000,
+            **self._cluster.login,
         )
         with consumer:
             while not self.ending.is_set():
@@ -207,6 +209,7 @@ class Copy(Worker):
             isolation_level="read_committed",
             session_timeout_ms=10000,
             request_timeout_ms=11000,
+            **self._cluster.login,
         )
 
     def _producer(self) -> KafkaProducer:
@@ -215,6 +218,7 @@ class Copy(Worker):
             transactional_id=self._name,
             transaction_timeout_ms=20000,
             max_block_ms=int(DEADLINE_S * 1000),
+            **self._cluster.login,
         )
 
     def _turn(self, consumer: KafkaConsumer, producer: KafkaProducer) -> None:

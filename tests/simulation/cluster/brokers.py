@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.simulation.cluster.answers import NOT_HERE, SPEAKS, said
+from tests.simulation.cluster.security import add_users, broker_options
 from tests.simulation.cluster.witness import Witness
 
 from barnabas.broker.broker import Broker
@@ -125,8 +126,12 @@ class WatchedBroker(Broker):
 class Brokers:
     """The brokers of one world, each on a host of its own."""
 
-    def __init__(self, world: World, count: int, witness: Witness, **options: str) -> None:
+    def __init__(
+        self, world: World, count: int, witness: Witness, secured: bool = False, /, **options: str
+    ) -> None:
+        """Describe brokers; `secured` ones log in to each other, and have ACLs."""
         self.world = world
+        self._secured = secured
         self.witness = witness
         self.numbers = list(range(1, count + 1))
         self.running: dict[int, WatchedBroker] = {}
@@ -160,6 +165,8 @@ class Brokers:
 
     def start(self) -> None:
         """Begin every broker's first life."""
+        if self._secured:
+            add_users(self.world)
         for number in self.numbers:
             self.world.start(self.name(number), partial(self._live, number=number))
 
@@ -170,6 +177,7 @@ class Brokers:
             **OPTIONS,
             "listeners": f"PLAINTEXT://{host.name}:{PORT}",
             "broker.id": str(number),
+            **(broker_options(host.name, PORT) if self._secured else {}),
             **self._options,
         }
         self.running.pop(number, None)

@@ -68,7 +68,13 @@ class History:
     digest: str
 
 
-def run_history(seed: int, kind: Kind | None = None, latency_ms: Range | None = None) -> History:
+def run_history(
+    seed: int,
+    kind: Kind | None = None,
+    latency_ms: Range | None = None,
+    *,
+    secured: bool = False,
+) -> History:
     """Live through one history; what is not given is drawn from the seed."""
     latency_ms = latency_ms or Random(f"{seed}/latency").choice([NEAR, NEAR, FAR])
     with World(seed, latency_ms=latency_ms) as world:
@@ -76,7 +82,7 @@ def run_history(seed: int, kind: Kind | None = None, latency_ms: Range | None = 
         count = world.random.choice([3, 3, 4, 5])
         witness = Witness()
         flushes = {"log.flush.interval.messages": "1"} if kind is Kind.FLUSHED else {}
-        brokers = Brokers(world, count, witness, **flushes)
+        brokers = Brokers(world, count, witness, secured, **flushes)
         scenario = _Scenario(brokers, kind, world.random.randint(2, 6))
         world.run(scenario.run(), until=600)
         return History(
