@@ -63,6 +63,7 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.transactions
 	$(BIN)/python -m bench.clients
 	$(BIN)/python -m bench.replication
+	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.spark
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
@@ -70,7 +71,8 @@ interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our bro
 
 chaos: PYTEST := $(BIN)/python -m pytest --timeout 7200
 chaos: $(STAMP) deps  ## long seeded runs with crashes
-	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(PYTEST) tests/simulation -n $(PYTEST_WORKERS)
+	BARNABAS_CHAOS_SEEDS=$${BARNABAS_CHAOS_SEEDS:-2000} $(PYTEST) tests/simulation \
+	  -n $(PYTEST_WORKERS) --maxschedchunk 1
 	$(PYTEST) tests/unit -m hypothesis --hypothesis-profile=explore -n $(PYTEST_WORKERS)
 	BARNABAS_COMPACTION_HISTORIES=$${BARNABAS_COMPACTION_HISTORIES:-3000} \
 	  $(PYTEST) tests/unit/log/compaction/test_steps.py -k histories
@@ -78,6 +80,8 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 	  $(PYTEST) tests/compat/test_transactions_killed_producers.py
 	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-300} \
 	  $(PYTEST) tests/system/test_cluster_chaos.py -n0 -s
+	BARNABAS_CHAOS_SECONDS=$${BARNABAS_CHAOS_SECONDS:-60} \
+	  $(PYTEST) tests/system/test_secured_cluster.py tests/system/test_many_logins.py -n0 -s
 	BARNABAS_QUOTA_SECONDS=$${BARNABAS_QUOTA_SECONDS:-30} $(PYTEST) tests/compat/test_quotas.py -n0 -s
 	BARNABAS_INTERRUPTIONS=$${BARNABAS_INTERRUPTIONS:-100} \
 	  $(PYTEST) tests/system/test_interruptions.py -n $(PYTEST_WORKERS) --dist loadgroup

@@ -76,8 +76,7 @@ class Pair:
         return topic
 
     def delete(self, broker: RunningBroker, topic: str) -> None:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        admin.delete_topics([topic])[topic].result(60)
+        delete_topic(broker, topic)
 
 
 def create_topic(broker: RunningBroker, topic: str, partitions: int = 1) -> None:
@@ -88,3 +87,9 @@ def create_topic(broker: RunningBroker, topic: str, partitions: int = 1) -> None
         found = admin.list_topics(topic, timeout=60).topics[topic].partitions
         if len(found) == partitions and all(p.leader >= 0 for p in found.values()):
             return
+
+
+def delete_topic(broker: RunningBroker, topic: str) -> None:
+    """Delete a topic."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_topics([topic])[topic].result(60)

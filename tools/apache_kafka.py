@@ -39,6 +39,7 @@ TOOLS = {
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
@@ -57,6 +58,7 @@ TOOLS_3 = {
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-dump-log": "kafka.tools.DumpLogSegments",
+    "zookeeper-security-migration": "kafka.admin.ZkSecurityMigrator",
 }
 
 POM = """\
@@ -132,13 +134,18 @@ class Distribution:
         ]
 
     def run(
-        self, tool: str, *arguments: str, input: str | None = None, timeout_s: float = 60
+        self,
+        tool: str,
+        *arguments: str,
+        input: str | None = None,
+        timeout_s: float = 60,
+        java_options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
         """Run a tool to its end and return its exit code and output."""
         # The tools live for a second or two: the optimising compiler would only cost start-up time.
         quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
         return subprocess.run(
-            self.command(tool, *arguments, java_options=quick),
+            self.command(tool, *arguments, java_options=[*quick, *java_options]),
             input=input,
             capture_output=True,
             text=True,
@@ -202,6 +209,7 @@ class Distribution:
         heap: str = "256m",
         timeout_s: float = 180,
         wait: bool = True,
+        java_options: Sequence[str] = (),
     ) -> RunningBroker:
         """Start a broker of a cluster that ZooKeeper coordinates (only 3.9 can)."""
         port = port or free_port()
@@ -219,6 +227,7 @@ class Distribution:
         told = [
             "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaServer=info",
             "-Dorg.slf4j.simpleLogger.showDateTime=true",
+            *java_options,
         ]
         argv = self.command("kafka-server-start", str(properties), heap=heap, java_options=told)
         with log.open("wb") as output:
