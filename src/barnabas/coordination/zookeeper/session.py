@@ -125,7 +125,7 @@ class ZooKeeperSession:
         except TimeoutError:
             link = self.link
             await self._abandon()
-            # Asked after the end, because a first attempt may still be in its handshake when time is up.
+            # Asked after the end: a first attempt may still be in its handshake when time is up.
             failure = link.last_failure
             because = f": {failure}" if failure else ""
             raise ServiceUnavailable(
