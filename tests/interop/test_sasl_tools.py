@@ -107,7 +107,8 @@ def test_java_administers_produces_and_consumes(tools: Tools, mechanism: str, na
     asked = ["--topic", topic, "--group", topic, "--from-beginning"]
     limits = ["--max-messages=50", "--timeout-ms=30000"]
     said = tools.run("kafka-console-consumer", "--consumer.config", *asked, *limits)
-    assert sorted(said, key=int) == VALUES
+    found = [line for line in said if line.isdigit()]  # 4.x also says that the flag has a new name
+    assert sorted(found, key=int) == VALUES
     described = tools.run(
         "kafka-consumer-groups", "--command-config", "--describe", "--group", topic
     )
@@ -116,9 +117,7 @@ def test_java_administers_produces_and_consumes(tools: Tools, mechanism: str, na
 
 
 @pytest.mark.parametrize("mechanism", PASSWORDS)
-def test_java_says_that_a_password_is_wrong(
-    tools: Tools, secured: Secured, mechanism: str
-) -> None:
+def test_java_says_that_a_password_is_wrong(tools: Tools, secured: Secured, mechanism: str) -> None:
     tools.log_in(mechanism, password=WRONG)
     said = tools.run("kafka-topics", "--command-config", "--list", code=1)
     assert any("SaslAuthenticationException" in line for line in said), said
