@@ -1,14 +1,14 @@
-"""Metric instruments: counters, gauges, histograms and meters.
+"""Metric instruments: counters, gauges and histograms.
 
-The hot calls (`Counter.add`, `Histogram.record`, `Meter.mark`) are a few attribute and list
-operations: no clock, no lock, no lasting allocation. Reading may cost more. Memory is bounded: a
+The hot calls (`Counter.add`, `Histogram.record`) are a few attribute and list operations: no
+clock, no lock, no lasting allocation. Reading may cost more. Memory is bounded: a
 histogram has at most `BUCKETS_MAX` counts, whatever is recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, exp
+from math import ceil
 
 
 class Counter:
@@ -116,44 +116,6 @@ class Histogram:
         if index >= len(counts):
             counts.extend([0] * (index + 1 - len(counts)))
         counts[index] += 1
-
-
-class Meter:
-    """How often something happens per second: averages over the last 1, 5 and 15 minutes.
-
-    The averages are exponential and updated when they are read, by the time since the last reading,
-    so that marking needs no clock.
-    """
-
-    MINUTES = (1, 5, 15)
-
-    __slots__ = ("_rates", "_read_count", "_read_ms", "count")
-
-    def __init__(self, now_ms: int) -> None:
-        self.count = 0
-        self._read_ms = now_ms
-        self._read_count = 0
-        self._rates: tuple[float, ...] | None = None
-
-    def mark(self, amount: int = 1) -> None:
-        """Count one event, or `amount`."""
-        self.count += amount
-
-    def rates(self, now_ms: int) -> tuple[float, ...]:
-        """Return the rates per second over the last 1, 5 and 15 minutes."""
-        elapsed_ms = now_ms - self._read_ms
-        if elapsed_ms > 0:
-            recent = (self.count - self._read_count) * 1000.0 / elapsed_ms
-            if self._rates is None:
-                self._rates = (recent,) * len(self.MINUTES)
-            else:
-                self._rates = tuple(
-                    recent + (rate - recent) * exp(-elapsed_ms / (minutes * 60_000.0))
-                    for rate, minutes in zip(self._rates, self.MINUTES, strict=True)
-                )
-            self._read_ms = now_ms
-            self._read_count = self.count
-        return self._rates or (0.0,) * len(self.MINUTES)
 
 
 def _smallest(index: int) -> int:

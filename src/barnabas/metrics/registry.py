@@ -1,137 +1,108 @@
-"""The registry: all instruments of one broker, by name and labels.
+"""The registry: all instruments of one broker, by metric and labels.
 
-    requests = registry.counter("requests_total", "Requests answered.", api="Produce")
-    requests.add()
+    appended = registry.counter(BYTES_IN, "orders")
+    appended.add(4096)
 
-Asking again for the same name and labels returns the same instrument, so parts need not pass them
-around; hot paths keep the instrument. A name has one kind and one help text. Exporters, which are
-elsewhere, read `snapshot()`. There is one registry per broker, never one per process.
+Asking again for the same metric and label values returns the same instrument, so parts need not
+pass them around; hot paths keep the instrument. Numbers that the broker's parts have anyway, such
+as those of each partition, are not mirrored here: a collector reads them at each scrape. There is
+one registry per broker, never one per process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeAlias, TypeVar
 
-from barnabas.metrics.instruments import Counter, Gauge, Histogram, Meter
+from barnabas.metrics.instruments import Counter, Gauge, Histogram
+from barnabas.metrics.metric import Kind, Metric
 
-Labels: TypeAlias = tuple[tuple[str, str], ...]
-Instrument: TypeAlias = Counter | Gauge | Histogram | Meter
-InstrumentType = TypeVar("InstrumentType", Counter, Gauge, Histogram, Meter)
+Instrument: TypeAlias = Counter | Gauge | Histogram
+InstrumentType = TypeVar("InstrumentType", Counter, Gauge, Histogram)
+Values: TypeAlias = tuple[str, ...]
+"""The values of a metric's labels, in the order of its `labels`; "" leaves a label out."""
 
-QUANTILES = (0.5, 0.99, 0.999)
-"""The fields of a histogram in a snapshot."""
-
-
-class Sample(NamedTuple):
-    """The state of one instrument: its labels and its values by field.
-
-    Counters and gauges have `value`; histograms `count`, `total`, `mean`, `p50`, `p99`, `p999`;
-    meters `count`, `rate_1m`, `rate_5m`, `rate_15m`.
-    """
-
-    labels: Mapping[str, str]
-    fields: Mapping[str, float]
+_KINDS: dict[Kind, type[Instrument]] = {
+    Kind.COUNTER: Counter,
+    Kind.GAUGE: Gauge,
+    Kind.QUANTILES: Histogram,
+    Kind.BUCKETS: Histogram,
+}
 
 
-class Family(NamedTuple):
-    """All instruments of one name; `kind` is counter, gauge, histogram or meter."""
+class Collector(Protocol):
+    """Reads numbers from the parts that have them, when they are scraped."""
 
-    name: str
-    kind: str
-    help: str
-    samples: list[Sample]
+    def collect(self) -> Iterator[tuple[Metric, Iterable[tuple[str, float]]]]:
+        """Yield each metric once, with the label text and the value of each of its series.
 
-
-class _Entry(NamedTuple):
-    kind: type[Instrument]
-    help: str
-    instruments: dict[Labels, Instrument]
+        The text is `metric.label_text`'s; a collector of many series keeps it. The broker goes on
+        between any two series, so what is iterated over must be a copy.
+        """
 
 
 class Registry:
-    """The instruments of one broker."""
+    """The instruments of one broker, and what is collected beside them."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._families: dict[Metric, dict[Values, Instrument]] = {}
+        self._collectors: list[Collector] = []
 
-    def counter(self, name: str, help: str, **labels: str) -> Counter:
-        """Return the counter of this name and these labels."""
-        return self._instrument(name, help, labels, Counter, Counter)
+    def counter(self, metric: Metric, *values: str) -> Counter:
+        """Return the counter of a metric and its labels' values."""
+        return self._instrument(metric, values, Counter, Counter)
 
-    def gauge(self, name: str, help: str, read: Callable[[], float], **labels: str) -> Gauge:
+    def gauge(self, metric: Metric, read: Callable[[], float], *values: str) -> Gauge:
         """Register a gauge that calls `read` for its value; it replaces an earlier one."""
-        self.remove(name, **labels)
-        return self._instrument(name, help, labels, Gauge, lambda: Gauge(read))
+        self.remove(metric, *values)
+        return self._instrument(metric, values, Gauge, lambda: Gauge(read))
 
-    def histogram(self, name: str, help: str, **labels: str) -> Histogram:
-        """Return the histogram of this name and these labels."""
-        return self._instrument(name, help, labels, Histogram, Histogram)
+    def histogram(self, metric: Metric, *values: str) -> Histogram:
+        """Return the histogram of a metric and its labels' values."""
+        return self._instrument(metric, values, Histogram, Histogram)
 
-    def meter(self, name: str, help: str, now_ms: int, **labels: str) -> Meter:
-        """Return the meter of this name and these labels; a new one counts from `now_ms` on."""
-        return self._instrument(name, help, labels, Meter, lambda: Meter(now_ms))
-
-    def remove(self, name: str, **labels: str) -> bool:
-        """Remove one instrument (its partition or connection is gone); False if there is none."""
-        entry = self._entries.get(name)
-        if entry is None or entry.instruments.pop(_key(labels), None) is None:
+    def remove(self, metric: Metric, *values: str) -> bool:
+        """Remove one instrument (its topic or connection is gone); False if there is none."""
+        family = self._families.get(metric)
+        if family is None or family.pop(values, None) is None:
             return False
-        if not entry.instruments:
-            del self._entries[name]
+        if not family:
+            del self._families[metric]
         return True
 
-    def snapshot(self, now_ms: int) -> list[Family]:
-        """Return the values of all instruments, in the order in which they were created."""
-        return [
-            Family(
-                name,
-                entry.kind.__name__.lower(),
-                entry.help,
-                [
-                    Sample(dict(labels), _fields(instrument, now_ms))
-                    for labels, instrument in entry.instruments.items()
-                ],
-            )
-            for name, entry in self._entries.items()
-        ]
+    def add_collector(self, collector: Collector) -> None:
+        """Ask a collector, too, at each scrape."""
+        self._collectors.append(collector)
+
+    @property
+    def collectors(self) -> list[Collector]:
+        """The collectors, in the order in which they were added."""
+        return self._collectors
+
+    def families(self) -> Iterator[tuple[Metric, list[tuple[Values, Instrument]]]]:
+        """Yield each metric with its instruments, in the order in which they were created."""
+        for metric, family in list(self._families.items()):
+            yield metric, list(family.items())
+
+    def value(self, metric: Metric, *values: str) -> float:
+        """Return the number of a counter or gauge, or how often a histogram recorded; else 0."""
+        instrument = self._families.get(metric, {}).get(values)
+        if instrument is None:
+            return 0
+        return instrument.count if isinstance(instrument, Histogram) else instrument.value
 
     def _instrument(
         self,
-        name: str,
-        help: str,
-        labels: Mapping[str, str],
+        metric: Metric,
+        values: Values,
         kind: type[InstrumentType],
         make: Callable[[], InstrumentType],
     ) -> InstrumentType:
-        entry = self._entries.get(name)
-        if entry is None:
-            entry = self._entries[name] = _Entry(kind, help, {})
-        assert entry.kind is kind, f"{name} is a {entry.kind.__name__}, not a {kind.__name__}"
-        key = _key(labels)
-        instrument = entry.instruments.get(key)
+        assert _KINDS[metric.kind] is kind, f"{metric.name} is a {metric.kind.value}"
+        assert len(values) == len(metric.labels), f"{metric.name} has labels {metric.labels}"
+        family = self._families.setdefault(metric, {})
+        instrument = family.get(values)
         if instrument is None:
-            instrument = entry.instruments[key] = make()
+            instrument = family[values] = make()
         assert isinstance(instrument, kind)
         return instrument
-
-
-def _key(labels: Mapping[str, str]) -> Labels:
-    return tuple(sorted(labels.items()))
-
-
-def _fields(instrument: Instrument, now_ms: int) -> dict[str, float]:
-    if isinstance(instrument, Histogram):
-        p50, p99, p999 = instrument.quantiles(*QUANTILES)
-        return {
-            "count": instrument.count,
-            "total": instrument.total,
-            "mean": instrument.mean,
-            "p50": p50,
-            "p99": p99,
-            "p999": p999,
-        }
-    if isinstance(instrument, Meter):
-        rates = zip(Meter.MINUTES, instrument.rates(now_ms), strict=True)
-        return {"count": instrument.count} | {f"rate_{minutes}m": rate for minutes, rate in rates}
-    return {"value": instrument.value}

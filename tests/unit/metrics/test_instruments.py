@@ -1,4 +1,4 @@
-"""Counters, gauges, histograms and meters: right numbers in bounded memory, without a clock."""
+"""Counters, gauges and histograms: right numbers in bounded memory, without a clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.metrics.instruments import BUCKETS_MAX, Counter, Gauge, Histogram, Meter
+from barnabas.metrics.instruments import BUCKETS_MAX, Counter, Gauge, Histogram
 
 
 def test_a_counter_counts() -> None:
@@ -81,39 +81,3 @@ def test_memory_stays_bounded_whatever_is_recorded() -> None:
     assert histogram.count == 6
     assert len(histogram._counts) <= BUCKETS_MAX
     assert histogram.buckets()[0] == (0, 2)
-
-
-def test_a_meter_starts_with_the_first_rate_that_it_can_tell() -> None:
-    meter = Meter(now_ms=1_000)
-    assert meter.rates(1_000) == (0.0, 0.0, 0.0)
-    meter.mark(50)
-    assert meter.rates(11_000) == (5.0, 5.0, 5.0)
-
-
-def test_a_meter_follows_a_change_the_faster_the_shorter_its_span() -> None:
-    meter = Meter(0)
-    meter.mark(600)
-    assert meter.rates(60_000) == (10.0, 10.0, 10.0)
-    one, five, fifteen = meter.rates(120_000)  # a silent minute
-    assert one == pytest.approx(10 * math.exp(-1))
-    assert five == pytest.approx(10 * math.exp(-1 / 5))
-    assert fifteen == pytest.approx(10 * math.exp(-1 / 15))
-    assert meter.count == 600
-
-
-@given(st.lists(st.integers(1, 60_000), min_size=1, max_size=20))
-def test_how_often_a_meter_is_read_does_not_matter_for_a_steady_rate(pauses: list[int]) -> None:
-    meter = Meter(0)
-    now_ms = 0
-    for pause_ms in pauses:
-        now_ms += pause_ms
-        meter.mark(pause_ms)
-        assert meter.rates(now_ms) == pytest.approx((1000.0,) * 3)
-
-
-def test_a_meter_read_twice_at_one_time_or_back_in_time_says_the_same() -> None:
-    meter = Meter(0)
-    meter.mark(10)
-    rates = meter.rates(1_000)
-    meter.mark(10)
-    assert meter.rates(1_000) == meter.rates(500) == rates

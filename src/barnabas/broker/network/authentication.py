@@ -17,6 +17,14 @@ from barnabas.broker.loop import offload, spawn
 from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.router import Served
 from barnabas.config.broker import BrokerOptions
+from barnabas.metrics.catalogue.network import (
+    EXPIRED_CONNECTIONS,
+    FAILED_AUTHENTICATIONS,
+    FAILED_REAUTHENTICATIONS,
+    SUCCESSFUL_AUTHENTICATIONS,
+    SUCCESSFUL_REAUTHENTICATIONS,
+)
+from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError
@@ -99,9 +107,9 @@ class SaslListener:
         """Return the longest session of a mechanism; 0 for no limit."""
         return self._options().for_listener(self.name, mechanism).connections_max_reauth_ms
 
-    def count(self, name: str, help: str) -> None:
+    def count(self, metric: Metric) -> None:
         """Count an event."""
-        self._metrics.counter(name, help, listener=self.name).add()
+        self._metrics.counter(metric, self.name).add()
 
     def refusal(self, header: RequestHeader, frame: memoryview, position: int) -> bytes:
         """Return the answer to a request that comes when a token is expected."""
@@ -132,10 +140,7 @@ class Authenticator:
         if server.is_authenticated:
             if frame[:2] != _HANDSHAKE:
                 if server.has_expired(now_ms):
-                    listener.count(
-                        "expired_connections_killed_total",
-                        "Connections closed because their session had ended.",
-                    )
+                    listener.count(EXPIRED_CONNECTIONS)
                     connection.close("its session has ended, and was not renewed")
                     return
                 self._after.dispatch(connection, frame)
@@ -211,9 +216,9 @@ class Authenticator:
             again=renewed,
         )
         if renewed:
-            listener.count("successful_reauthentication_total", "Sessions that were renewed.")
+            listener.count(SUCCESSFUL_REAUTHENTICATIONS)
         else:
-            listener.count("successful_authentication_total", "Clients that have logged in.")
+            listener.count(SUCCESSFUL_AUTHENTICATIONS)
 
     def _refused(self, connection: Connection, action: Close) -> None:
         """Answer and close, after the delay; what comes meanwhile is not read."""
@@ -223,9 +228,9 @@ class Authenticator:
             session.client_host, session.listener, self._server.chosen, action.why, again=again
         )
         if again:
-            listener.count("failed_reauthentication_total", "Sessions that were not renewed.")
+            listener.count(FAILED_REAUTHENTICATIONS)
         else:
-            listener.count("failed_authentication_total", "Clients that were not let in.")
+            listener.count(FAILED_AUTHENTICATIONS)
         logger.warning(
             "connection from %s on %s rejected: %s",
             session.client_host,

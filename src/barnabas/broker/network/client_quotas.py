@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.network.request import Request
 from barnabas.metadata import tree_schema as nodes
+from barnabas.metrics.catalogue import quotas as catalogue
+from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.quotas.client_quota import BucketSensor, ClientQuota, Sensor, Usage
 from barnabas.quotas.controller_mutations import UNCOUNTED, ControllerMutations
@@ -104,11 +106,13 @@ class ClientQuotas:
         self._now_ms = now_ms
         self._registry = registry
         self._is_exempt = is_exempt
-        self.produce = ClientQuota(windows, Sensor, self._shows("Produce", "byte_rate"))
-        self.fetch = ClientQuota(windows, Sensor, self._shows("Fetch", "byte_rate"))
-        self.request = ClientQuota(windows, Sensor, self._shows("Request", "request_time"))
+        self.produce = ClientQuota(windows, Sensor, self._shows("Produce", catalogue.BYTE_RATE))
+        self.fetch = ClientQuota(windows, Sensor, self._shows("Fetch", catalogue.BYTE_RATE))
+        self.request = ClientQuota(windows, Sensor, self._shows("Request", catalogue.REQUEST_TIME))
         self.mutation = ClientQuota(
-            mutation_windows, BucketSensor, self._shows("ControllerMutation", "mutation_rate")
+            mutation_windows,
+            BucketSensor,
+            self._shows("ControllerMutation", catalogue.MUTATION_RATE),
         )
         self._exempt = SampledRate(windows)
         self._by_key: dict[str, ClientQuota[Any]] = {
@@ -144,16 +148,9 @@ class ClientQuotas:
     def _activate(self) -> None:
         self.active = True
         for resource, quota in self._resources():
-            self._registry.gauge(
-                "quota_queue_size",
-                "Connections that are unread because of a quota.",
-                partial(self.queue_size, quota),
-                resource=resource,
-            )
+            self._registry.gauge(catalogue.QUEUE_SIZE, partial(self.queue_size, quota), resource)
         self._registry.gauge(
-            "exempt_request_time",
-            "Percent of the event loop's time taken by requests of brokers.",
-            lambda: self._exempt.per_second(self._now_ms()),
+            catalogue.EXEMPT_REQUEST_TIME, lambda: self._exempt.per_second(self._now_ms())
         )
 
     def expire(self) -> None:
@@ -282,41 +279,23 @@ class ClientQuotas:
         names = ("Produce", "Fetch", "Request", "ControllerMutation")
         return list(zip(names, self._by_key.values(), strict=True))
 
-    def _shows(self, resource: str, measure: str) -> Callable[[Sharing, Sensor | None], None]:
+    def _shows(self, resource: str, used: Metric) -> Callable[[Sharing, Sensor | None], None]:
         """Return what registers the metrics of a quota's sensors, and removes them."""
         registry, now_ms = self._registry, self._now_ms
-        name = f"quota_{measure}"
 
         def show(sharing: Sharing, sensor: Sensor | None) -> None:
-            labels = {
-                "resource": resource,
-                "user": sharing.user or "",
-                "client_id": sharing.client_id or "",
-            }
+            labels = resource, sharing.user or "", sharing.client_id or ""
             if sensor is None:
-                for each in (name, "quota_throttle_time", "quota_tokens"):
-                    registry.remove(each, **labels)
+                for each in (used, catalogue.THROTTLE_TIME, catalogue.TOKENS):
+                    registry.remove(each, *labels)
             elif sensor.limit != UNLIMITED:
+                registry.gauge(used, lambda: sensor.rate.per_second(now_ms()), *labels)
                 registry.gauge(
-                    name,
-                    "What clients use, per second.",
-                    lambda: sensor.rate.per_second(now_ms()),
-                    **labels,
-                )
-                registry.gauge(
-                    "quota_throttle_time",
-                    "Average time in ms for which clients were throttled.",
-                    lambda: sensor.throttles.value(now_ms()),
-                    **labels,
+                    catalogue.THROTTLE_TIME, lambda: sensor.throttles.value(now_ms()), *labels
                 )
                 if isinstance(sensor, BucketSensor):
                     bucket = sensor.bucket
-                    registry.gauge(
-                        "quota_tokens",
-                        "Partitions that may be created or deleted at once.",
-                        lambda: bucket.tokens(now_ms()),
-                        **labels,
-                    )
+                    registry.gauge(catalogue.TOKENS, lambda: bucket.tokens(now_ms()), *labels)
 
         return show
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barnabas.broker.network.router import Served
+from barnabas.metrics.catalogue.requests import TOTAL_TIME
 from barnabas.metrics.registry import Registry
 
 
@@ -14,12 +15,7 @@ class RequestMetrics:
 
     def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
         self._times = {
-            key: registry.histogram(
-                "request_time_us",
-                "Time from the arrival of a request to its response.",
-                api=entry.api.name,
-            )
-            for key, entry in served.items()
+            key: registry.histogram(TOTAL_TIME, entry.api.name) for key, entry in served.items()
         }
 
     def answered(self, api_key: int, seconds: float) -> None:

@@ -27,6 +27,12 @@ from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.listeners import Endpoint, Listeners
 from barnabas.metadata.tree_schema import DEFAULT_ENTITY
+from barnabas.metrics.catalogue.network import (
+    ACCEPT_RATE,
+    ACCEPT_THROTTLE_TIME,
+    IP_ACCEPT_THROTTLE_TIME,
+)
+from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
 from barnabas.quotas.quota_keys import CONNECTION_CREATION_RATE, parse_limit
@@ -102,24 +108,12 @@ class SocketServer:
 
     def _show(self, name: str, limits: ListenerLimits) -> None:
         """Register the metrics of a listener."""
-        self._gauge("accept_rate", "New connections per second.", limits.rate.per_second, name)
-        self._gauge(
-            "accept_throttle_time",
-            "Average time in ms for which accepting waited.",
-            limits.throttles.value,
-            name,
-        )
-        self._gauge(
-            "ip_accept_throttle_time",
-            "Average time in ms until connections of an address above its rate were closed.",
-            limits.address_throttles.value,
-            name,
-        )
+        self._gauge(ACCEPT_RATE, limits.rate.per_second, name)
+        self._gauge(ACCEPT_THROTTLE_TIME, limits.throttles.value, name)
+        self._gauge(IP_ACCEPT_THROTTLE_TIME, limits.address_throttles.value, name)
 
-    def _gauge(self, metric: str, help: str, read: Callable[[int], float], listener: str) -> None:
-        self._registry.gauge(
-            f"connection_{metric}", help, lambda: read(self._now_ms()), listener=listener
-        )
+    def _gauge(self, metric: Metric, read: Callable[[int], float], listener: str) -> None:
+        self._registry.gauge(metric, lambda: read(self._now_ms()), listener)
 
     @property
     def endpoints(self) -> list[Endpoint]:

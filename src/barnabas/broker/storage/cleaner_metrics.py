@@ -1,7 +1,6 @@
 """Metrics of the log cleaners: Kafka's gauges.
 
-Their names are Kafka's, after `log_cleaner_`. A number "of the last run" is the maximum over all
-cleaners; before any run it is 0.
+A number "of the last run" is the maximum over all cleaners; before any run it is 0.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from barnabas.log.compaction.scheduler import CompactionScheduler
+from barnabas.metrics.catalogue import cleaner as catalogue
 from barnabas.metrics.registry import Registry
 from barnabas.replication.partition import Partition
 
@@ -39,54 +39,31 @@ class CleanerMetrics:
         self._partitions = partitions
         self._now_ms = now_ms
         self._last: dict[int, LastRun] = {}
-        for name, help, read in (
+        for metric, read in (
+            (catalogue.MAX_DIRTY, lambda: 100 * cleaner.dirty_ratio_max),
+            (catalogue.TIME_SINCE_LAST_RUN, self._since_last_run),
+            (catalogue.UNCLEANABLE_PARTITIONS, lambda: len(cleaner.uncleanable)),
+            (catalogue.UNCLEANABLE_BYTES, self._uncleanable_bytes),
+            (catalogue.RECOPY, self._recopy_percent),
+            (catalogue.MAX_CLEAN_TIME, lambda: self._highest(lambda run: run.seconds)),
             (
-                "max_dirty_percent",
-                "Highest dirty ratio of a compacted log.",
-                lambda: 100 * cleaner.dirty_ratio_max,
+                catalogue.MAX_COMPACTION_DELAY,
+                lambda: self._highest(lambda run: run.delay_ms) / 1000,
             ),
             (
-                "time_since_last_run_ms",
-                "Time since the cleaner last looked for a log to compact.",
-                self._since_last_run,
+                catalogue.MAX_BUFFER_UTILIZATION,
+                lambda: 100 * self._highest(lambda run: run.map_share),
             ),
-            (
-                "uncleanable_partitions_count",
-                "Logs that are no longer compacted because their compaction failed.",
-                lambda: len(cleaner.uncleanable),
-            ),
-            ("uncleanable_bytes", "Size of those logs.", self._uncleanable_bytes),
-            (
-                "cleaner_recopy_percent",
-                "Bytes that the last runs kept, in percent of those they read.",
-                self._recopy_percent,
-            ),
-            (
-                "max_clean_time_secs",
-                "Duration of the last run.",
-                lambda: max((run.seconds for run in self._last.values()), default=0),
-            ),
-            (
-                "max_compaction_delay_secs",
-                "How much longer than max.compaction.lag.ms a record waited for the last run.",
-                lambda: max((run.delay_ms for run in self._last.values()), default=0) / 1000,
-            ),
-            (
-                "max_buffer_utilization_percent",
-                "Part of the offset map that the last run filled.",
-                lambda: 100 * max((run.map_share for run in self._last.values()), default=0),
-            ),
-            (
-                "dead_thread_count",
-                "Cleaners that crashed.",
-                lambda: len(self.dead),
-            ),
+            (catalogue.DEAD_THREADS, lambda: len(self.dead)),
         ):
-            registry.gauge(f"log_cleaner_{name}", help, read)
+            registry.gauge(metric, read)
 
     def ran(self, number: int, run: LastRun) -> None:
         """Record a run of a cleaner."""
         self._last[number] = run
+
+    def _highest(self, of: Callable[[LastRun], float]) -> float:
+        return max(map(of, self._last.values()), default=0)
 
     def _since_last_run(self) -> float:
         chosen_ms = self._cleaner.chosen_ms

@@ -24,6 +24,11 @@ from tests.unit.broker.serving import (
 )
 from tests.unit.security.sasl.clients import ScramClient
 
+from barnabas.metrics.catalogue.network import (
+    SUCCESSFUL_AUTHENTICATIONS,
+    SUCCESSFUL_REAUTHENTICATIONS,
+)
+from barnabas.metrics.metric import Metric
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError
 from barnabas.security.sasl.scram_credentials import SHA_256, ScramCredential
@@ -452,16 +457,10 @@ def test_large_frames_are_refused_during_a_renewal(serving: Serving) -> None:
 
 
 def test_logins_are_counted(serving: Serving) -> None:
-    def count(name: str) -> float:
-        def read() -> float:
-            for family in serving.broker.metrics.snapshot(0):
-                if family.name == name:
-                    return sum(sample.fields["value"] for sample in family.samples)
-            return 0
+    def count(metric: Metric) -> float:
+        return serving.inside(lambda: serving.broker.metrics.value(metric, SHORT))
 
-        return serving.inside(read)
-
-    names = ["successful_authentication_total", "successful_reauthentication_total"]
+    names = [SUCCESSFUL_AUTHENTICATIONS, SUCCESSFUL_REAUTHENTICATIONS]
     before = [count(name) for name in names]
     with serving.connect(SHORT) as wire:
         log_in(wire)

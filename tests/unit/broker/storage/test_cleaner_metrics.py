@@ -14,11 +14,11 @@ from barnabas.model.ids import TopicPartition
 from barnabas.records.builder import build_batch
 
 
-def values(registry: Registry, now_ms: int = 0) -> dict[str, float]:
+def values(registry: Registry) -> dict[str, float]:
     return {
-        family.name.removeprefix("log_cleaner_"): family.samples[0].fields["value"]
-        for family in registry.snapshot(now_ms)
-        if family.name.startswith("log_cleaner_")
+        metric.bean.rpartition("=")[2].replace("-", "_"): registry.value(metric)
+        for metric, _ in registry.families()
+        if metric.name.startswith("kafka_log_logcleaner")
     }
 
 
@@ -46,7 +46,7 @@ def test_the_last_runs_of_all_cleaners_are_shown_together() -> None:
         "max_clean_time_secs": 1.5,
         "max_compaction_delay_secs": 2.5,
         "max_buffer_utilization_percent": 50,
-        "dead_thread_count": 1,
+        "DeadThreadCount": 1,
     }
 
 
@@ -95,9 +95,9 @@ def test_a_cleaner_that_breaks_is_counted(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(serving.broker.parts.compaction.cleaner, "begin_next", broken)
         registry = serving.broker.metrics
         serving.wait_inside(
-            lambda: values(registry)["dead_thread_count"] == 1, "the cleaner has ended"
+            lambda: values(registry)["DeadThreadCount"] == 1, "the cleaner has ended"
         )
         serving.expect_line("log cleaner 0 crashed")
         monkeypatch.undo()
         serving.inside(serving.broker.parts.compaction.start)
-        assert serving.inside(lambda: values(registry))["dead_thread_count"] == 0
+        assert serving.inside(lambda: values(registry))["DeadThreadCount"] == 0
