@@ -1,0 +1,188 @@
+"""Every event that is noted, with the closed list of its causes.
+
+A cause that is missing here is a bug, which the journal reports; a test shows where each of them
+is exercised. Sentences are in `sentences`, the lines of logs in `log_lines`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+REBALANCE_CAUSES: Final = (
+    "member-joined",
+    "member-left",
+    "member-rejoined",
+    "session-timeout",
+    "rebalance-timeout",
+    "poll-interval",
+    "subscription-changed",
+    "topic-changed",
+    "protocol-changed",
+    "static-replaced",
+    "coordinator-moved",
+    "migration",
+    "admin-removed",
+)
+"""Why the members of a group are assigned partitions again."""
+
+STATE_CHANGE: Final = "barnabas.state_change"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What can happen, and why."""
+
+    name: str
+    causes: tuple[str, ...]
+    logger: str
+    level: int = logging.INFO
+    kept: bool = True
+    """Whether it is an entry of the diary, not only a log line and a count."""
+    routine: bool = False
+    """Whether it belongs to every start: the diary's topic is not created for it."""
+
+
+def _events(*events: Event) -> Mapping[str, Event]:
+    return {event.name: event for event in events}
+
+
+EVENTS: Final[Mapping[str, Event]] = _events(
+    # groups
+    Event("group.rebalance", REBALANCE_CAUSES, "barnabas.groups"),
+    Event("group.stable", REBALANCE_CAUSES, "barnabas.groups"),
+    Event("group.empty", REBALANCE_CAUSES, "barnabas.groups"),
+    Event("group.deleted", ("client", "expired"), "barnabas.groups"),
+    Event("offsets.expired", ("retention", "topic-deleted"), "barnabas.groups"),
+    Event("offsets.reset", ("moved-back", "tool"), "barnabas.groups"),
+    # replication
+    Event(
+        "isr.shrink",
+        (
+            "lag-time",
+            "broker-gone",
+            "restarted",
+            "directory-failed",
+            "reassigned",
+            "controlled-shutdown",
+        ),
+        STATE_CHANGE,
+    ),
+    Event("isr.expand", ("caught-up",), STATE_CHANGE),
+    Event(
+        "isr.refused",
+        (
+            "ineligible-replica",
+            "stale-leader-epoch",
+            "stale-version",
+            "stale-broker-epoch",
+            "unknown-partition",
+            "invalid",
+        ),
+        STATE_CHANGE,
+        logging.WARNING,
+    ),
+    Event(
+        "leader.elected",
+        (
+            "first",
+            "broker-gone",
+            "preferred",
+            "controlled-shutdown",
+            "reassignment",
+            "unclean",
+            "directory-failed",
+            "restarted",
+            "replica-back",
+        ),
+        STATE_CHANGE,
+        routine=True,
+    ),
+    Event(
+        "partition.offline",
+        ("broker-gone", "directory-failed", "restarted"),
+        STATE_CHANGE,
+        logging.ERROR,
+    ),
+    Event("role.leads", ("assigned",), STATE_CHANGE, kept=False),
+    Event("role.follows", ("assigned",), STATE_CHANGE, kept=False),
+    Event("role.stopped", ("assigned", "deleted"), STATE_CHANGE, kept=False),
+    Event(
+        "role.refused",
+        ("stale-controller-epoch", "stale-broker-epoch"),
+        STATE_CHANGE,
+        logging.WARNING,
+    ),
+    Event(
+        "log.truncated", ("diverged", "out-of-range"), "barnabas.replication", logging.WARNING
+    ),
+    # clients
+    Event(
+        "throttle.begin",
+        ("produce", "fetch", "request", "controller-mutation"),
+        "barnabas.quotas",
+    ),
+    Event(
+        "throttle.end", ("produce", "fetch", "request", "controller-mutation"), "barnabas.quotas"
+    ),
+    Event(
+        "reject.produce",
+        (
+            "too-large",
+            "not-enough-replicas",
+            "no-key-compacted",
+            "bad-timestamp",
+            "corrupt",
+            "invalid-record",
+            "sequence",
+            "fenced",
+            "unknown-producer",
+            "transaction-state",
+            "storage",
+            "policy",
+        ),
+        "barnabas.logs",
+    ),
+    Event("reject.authorization", ("denied", "no-rule"), "barnabas.authorizer"),
+    Event(
+        "reject.connection",
+        (
+            "limit",
+            "rate",
+            "frame-size",
+            "tls",
+            "authentication",
+            "unsupported-version",
+            "idle",
+        ),
+        "barnabas.network",
+        logging.DEBUG,  # the part that closes the connection logs it
+    ),
+    # storage
+    Event("log.recovered", ("unclean-shutdown",), "barnabas.logs", routine=True),
+    Event("segment.deleted", ("time", "size", "start-offset"), "barnabas.retention"),
+    Event("compaction.failed", ("storage", "damaged", "crashed"), "barnabas.cleaner", logging.ERROR),
+    Event("directory.offline", ("disk-error", "at-start"), "barnabas.logs", logging.ERROR),
+    Event("directory.full", ("no-room",), "barnabas.logs", logging.ERROR),
+    # the broker
+    Event("controller.elected", ("elected",), "barnabas.controller", routine=True),
+    Event(
+        "controller.resigned",
+        ("session-lost", "overtaken", "stopped"),
+        "barnabas.controller",
+        routine=True,
+    ),
+    Event("session.lost", ("expired",), "barnabas.coordination", logging.WARNING),
+    Event("session.back", ("renewed",), "barnabas.coordination"),
+    Event("loop.stall", ("busy",), "barnabas.broker", logging.WARNING),
+    # transactions
+    Event("transaction.aborted", ("timeout", "fenced", "client"), "barnabas.transactions"),
+    # changes on request
+    Event("config.changed", ("client",), "barnabas.config"),
+    Event("quota.changed", ("client",), "barnabas.config"),
+    Event("acl.changed", ("client",), "barnabas.config"),
+    Event("topic.created", ("client", "automatic", "internal"), "barnabas.controller", routine=True),
+    Event("topic.deleted", ("client",), "barnabas.controller"),
+)
