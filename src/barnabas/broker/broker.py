@@ -22,6 +22,7 @@ from typing import Any
 
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.tree_errors import refused_as
+from barnabas.broker.diary.journal import Journal
 from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.broker_traffic import sent_by_broker
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
@@ -35,6 +36,8 @@ from barnabas.config.broker.security import parse_super_users
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination
+from barnabas.diary import subjects
+from barnabas.diary.ring import FOLD_MS
 from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.tree_schema import user_of
@@ -42,6 +45,7 @@ from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER, Uuid
+from barnabas.model.note import Note
 from barnabas.replication.partition import Partition
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.acl.binding import title
@@ -61,6 +65,8 @@ logger = logging.getLogger("barnabas.broker")
 
 QUOTA_ENTITIES = ("users", "clients")
 UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
+DENIALS_MAX = 1_000
+"""For how many denials the rule is remembered while their entries are folded."""
 
 
 class Broker:
@@ -100,6 +106,8 @@ class Broker:
             random_bytes,
         )
         self.metrics = Registry()
+        self.journal = Journal(self.metrics, self.now_ms)
+        self._denials: dict[tuple[str, str, Operation, str], tuple[int, str]] = {}
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether its coordination is embedded: no other broker can join."""
         self.served = served_apis(alone=self.alone)
@@ -123,6 +131,7 @@ class Broker:
         """Set the parts, once the broker has joined its cluster; handlers use them from here."""
         self.parts = parts
         self.broker_id = parts.registration.broker_id
+        self.journal.identify(self.broker_id)
         self.tree = parts.registration.tree
         self.timer = parts.timer
         self.partitions = parts.partitions
@@ -234,6 +243,8 @@ class Broker:
             decision = authorizer.explain(principal, host, operation, resource, name)
             return str(decision.rule or decision.reason)
 
+        if not allowed:
+            self._note_denial(session, operation, f"{title(resource)}:{name}", rule)
         self.audit.decision(
             str(principal),
             host,
@@ -244,6 +255,38 @@ class Broker:
             allowed,
             rule,
         )
+
+    def _note_denial(
+        self, session: Session, operation: Operation, resource: str, rule: Callable[[], str]
+    ) -> None:
+        principal, host = str(session.principal), session.client_host
+        key = (principal, host, operation, resource)
+        now_ms = self.now_ms()
+        until_ms, by = self._denials.get(key, (0, ""))
+        if not until_ms - FOLD_MS <= now_ms < until_ms:  # finding the rule takes longer than the rest
+            if len(self._denials) >= DENIALS_MAX:
+                self._denials.clear()
+            by = rule()
+            self._denials[key] = (now_ms + FOLD_MS, by)
+        api = API_BY_KEY[session.api_key].name if session.api_key in API_BY_KEY else ""
+        data = {
+            "principal": principal,
+            "host": host,
+            "listener": session.listener,
+            "api": api,
+            "operation": operation.name,
+            "resource": resource,
+            "rule": by,
+            "denied": [f"{operation.name} on {resource}"],
+        }
+        subject = subjects.client(principal, host)
+        cause = "denied" if " DENY " in by else "no-rule"
+        self.journal.note(Note("reject.authorization", subject, cause, data))
+
+    def note_client(self, event: str, subject: str, session: Session, data: dict[str, Any]) -> None:
+        """Note what a client has changed, with who it is."""
+        by = {"principal": str(session.principal), "host": session.client_host}
+        self.journal.note(Note(event, subject, "client", data | by))
 
     def is_from_broker(self, request: Request[Any]) -> bool:
         """Return whether a broker of this cluster sent a request: quotas do not apply to it."""

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
+from barnabas.broker.diary.topic_writer import diary_topic
 from barnabas.broker.loop import IoThreads
 from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.logs import Logs
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.log.files import DiskFiles, Files
+from barnabas.metadata.topic_names import DIARY_TOPIC
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -149,13 +151,16 @@ class Lifecycle:
         if broker.alone and not any(True for _ in cluster.topics):
             await adopt(
                 parts.logs,
-                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)},
+                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)}
+                | {DIARY_TOPIC: diary_topic(broker.options).configs},
                 reserve_producer_ids=parts.producer_id_blocks.reserve,
                 create=parts.topics.adopt,
             )
         parts.logs.settle_forks(lambda topic_id: cluster.topic_by_id(topic_id) is not None)
         for _ in parts.logs.offline:
             await parts.log_failures.notify()
+        if parts.diary is not None:
+            broker.journal.keep_with(parts.diary.take)
         parts.housekeeping.start()
         parts.compaction.start()
         parts.session_renewal.start()
@@ -190,6 +195,8 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         broker, tree = self._broker, parts.registration.tree
+        if parts.diary is not None:
+            await parts.diary.flush()
         await hand_over(
             broker.options,
             parts.registration,
@@ -198,6 +205,7 @@ class Lifecycle:
             parts.to_controller,
         )
         self._running = False
+        await self._stop_diary(parts)
         parts.session_renewal.stop()
         if parts.acls is not None:
             parts.acls.stop()
@@ -232,6 +240,11 @@ class Lifecycle:
         await tree.close()
         self._shut_executor()
 
+    async def _stop_diary(self, parts: Parts) -> None:
+        if parts.diary is not None:
+            await parts.diary.stop()
+        parts.diary_peers.close()
+
     async def _answer_producers(self, parts: Parts) -> None:
         """Flush what producers wait for, and answer them; followers can no longer fetch."""
         for partition in parts.partitions.values():
@@ -252,6 +265,7 @@ class Lifecycle:
 
     async def _halt(self, parts: Parts) -> None:
         """Cancel every task."""
+        await self._stop_diary(parts)
         parts.silence.stop()
         parts.session_renewal.stop()
         if parts.acls is not None:

@@ -32,6 +32,7 @@ from barnabas.broker.coordinators.marker_sender import MarkerSender
 from barnabas.broker.coordinators.marker_writer import MarkerWriter
 from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.diary.topic_writer import TopicWriter, diary_topic
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
@@ -54,10 +55,12 @@ from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.relocations import Relocations
 from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
+from barnabas.log.validation import NEWEST_VERSION
 from barnabas.metadata.acl_store import AclStore
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.initial_user_store import InitialUserStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
+from barnabas.metadata.topic_names import DIARY_TOPIC
 from barnabas.metadata.topic_store import TopicStore
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
@@ -106,6 +109,10 @@ class Parts:
     transactions: TransactionHost
     producer_id_blocks: ProducerIdBlocks
     producer_ids: ProducerIds
+    # the diary
+    diary: TopicWriter | None
+    """Keeps the diary in its topic; None if barnabas.diary.enable=false."""
+    diary_peers: Peers
     # network
     quotas: ClientQuotas
     delegation_tokens: DelegationTokens
@@ -135,7 +142,7 @@ def build_parts(
     """
     tree, broker_id = registration.tree, registration.broker_id
     cluster, configs = broker.cluster, broker.configs
-    now_ms = broker.now_ms
+    now_ms, note = broker.now_ms, broker.journal.note
 
     def options() -> BrokerOptions:
         return configs.options
@@ -240,6 +247,7 @@ def build_parts(
         learn_topic_configs=broker.learn_topic_configs,
         on_role_taken=broker.role_taken,
         on_role_shown=broker.role_shown,
+        note=note,
     )
 
     config_store = ConfigStore(tree)
@@ -259,6 +267,7 @@ def build_parts(
         on_topic=replicas.metadata_received,
         on_topic_removed=broker.topic_removed,
         on_cluster_changed=broker.cluster_changed,
+        note=note,
     )
     controller = ControllerHost(
         broker_id,
@@ -271,6 +280,7 @@ def build_parts(
         silence,
         now_ms,
         random_bytes,
+        note,
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
     isr_proposals = IsrProposals(
@@ -278,6 +288,7 @@ def build_parts(
         broker_epoch,
         partitions,
         ask_controller=to_controller.ask,
+        note=note,
     )
 
     collaborators = Collaborators(
@@ -293,6 +304,7 @@ def build_parts(
         topic_is_gone=lambda name: topics.is_gone(name),
         ask=peers.ask,
         allows=broker.allows,
+        note=note,
     )
     groups = GroupHost(collaborators, random_bytes)
     marker_writer = MarkerWriter(collaborators, groups.transaction_ended)
@@ -300,6 +312,9 @@ def build_parts(
     producer_id_blocks = ProducerIdBlocks(tree, broker_id)
 
     async def ensure_internal(topic: str) -> bool:
+        if diary is not None and topic == DIARY_TOPIC:
+            await diary.ensure_topic()
+            return True
         for host in (groups, transactions):
             if host.topic == topic:
                 await host.ensure_topic()
@@ -314,6 +329,9 @@ def build_parts(
         options(),
         ensure_internal,
     )
+    # Connections of its own: a quota may throttle them, as those of any producer.
+    diary_peers = Peers(broker_id, cluster, options, dialer)
+    diary = _diary(broker, registration, partitions, topics, diary_peers)
     forks = Forks(
         logs,
         partitions,
@@ -375,6 +393,8 @@ def build_parts(
         transactions=transactions,
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
+        diary=diary,
+        diary_peers=diary_peers,
         quotas=quotas,
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
@@ -430,4 +450,37 @@ def _network(
     windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
     return SocketServer(
         data, control, timer.now_ms, executor, windows, broker.metrics, sasl, broker.audit
+    )
+
+
+def _diary(
+    broker: Broker,
+    registration: Registration,
+    partitions: HostedPartitions,
+    topics: Topics,
+    peers: Peers,
+) -> TopicWriter | None:
+    """Return what keeps the diary in its topic, unless that is switched off."""
+    options = broker.options
+    if not options.barnabas_diary_enable:
+        return None
+
+    def append(batch: bytes) -> None:
+        partition = partitions.get((DIARY_TOPIC, 0))
+        if partition is None:
+            raise broker.absent(DIARY_TOPIC, 0)
+        partitions.append(
+            partition, bytearray(batch), 1, NEWEST_VERSION, broker.now_ms(), origin="coordinator"
+        )
+
+    return TopicWriter(
+        registration.broker_id,
+        broker.now_ms(),
+        broker.cluster,
+        broker.metrics,
+        broker.now_ms,
+        new_topic=lambda: diary_topic(broker.options),
+        create_topic=topics.create_internal,
+        append=append,
+        ask=peers.ask,
     )

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from barnabas.controller.balance import Balance
 from barnabas.controller.broker_registrations import ProcessedRegistrations, Roster, turnover
 from barnabas.controller.catalogue import Catalogue
+from barnabas.controller.causes import Cause
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_without
 from barnabas.controller.guarded_tree import GuardedTree
@@ -25,12 +26,14 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replica_state_machine import ReplicaStateMachine
+from barnabas.controller.state_changes import StateChanges
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
+from barnabas.model.note import NoteSink, unnoted
 
 __all__ = ["Event", "Term"]
 
@@ -52,6 +55,7 @@ class Term:
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
         new_topic_id: Callable[[], Uuid],
         deletes_topics: bool,
+        note: NoteSink = unnoted,
     ) -> None:
         """Begin a term; `post` queues an event, which must run after the current one has ended.
 
@@ -79,7 +83,14 @@ class Term:
             watches.on(self.isr_notifications),
         )
         self.outbox = Outbox(self.knowledge, broker_id, epoch, listener)
-        self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allow_unclean)
+        self._partitions = Partitions(
+            self.knowledge,
+            guarded,
+            self.outbox,
+            epoch,
+            allow_unclean,
+            StateChanges(self.knowledge, epoch, note),
+        )
         self._replicas = ReplicaStateMachine(self.knowledge, self.outbox, self._partitions)
         self._deletion = Deletion(
             self.knowledge,
@@ -179,10 +190,11 @@ class Term:
         knowledge = self.knowledge
         for broker in gone:
             knowledge.broker_gone(broker)
-        await self._offline([(key, b) for b in gone for key in knowledge.partitions_on(b)])
+        replicas = [(key, b) for b in gone for key in knowledge.partitions_on(b)]
+        await self._offline(replicas, Cause.BROKER_GONE)
         self.outbox.update_metadata(knowledge.brokers)
 
-    async def _offline(self, replicas: list[Replica]) -> None:
+    async def _offline(self, replicas: list[Replica], cause: Cause) -> None:
         """Take replicas offline: others lead, and they leave the ISR."""
         knowledge = self.knowledge
         led = [
@@ -191,9 +203,9 @@ class Term:
             if (held := knowledge.leaderships.get(key)) is not None and held.leader == broker
         ]
         self._partitions.close(led)
-        await self._partitions.elect_missing()
+        await self._partitions.elect_missing(cause)
         staying = [r for r in replicas if not knowledge.goes(r[0].topic)]
-        await self._replicas.take_offline(staying)
+        await self._replicas.take_offline(staying, cause)
         self._deletion.broker_gone([r for r in replicas if knowledge.goes(r[0].topic)])
 
     async def _brokers_come(self, come: Iterable[int]) -> None:
@@ -232,11 +244,12 @@ class Term:
             and not knowledge.goes(key.topic)
         ]
         led = [key for key in shared if knowledge.leaderships[key].leader == broker_id]
-        stuck = await self._partitions.elect(led, elect_without({broker_id}))
+        cause = Cause.CONTROLLED_SHUTDOWN
+        stuck = await self._partitions.elect(led, elect_without({broker_id}), cause)
         staying = set(stuck)
         stoppable = [(key, broker_id) for key in shared if key not in staying]
         await self._replicas.take_offline(
-            r for r in stoppable if knowledge.replica_phase(r) is ReplicaPhase.ONLINE
+            [r for r in stoppable if knowledge.replica_phase(r) is ReplicaPhase.ONLINE], cause
         )
         return stuck
 
@@ -344,7 +357,7 @@ class Term:
         fresh = [key for key in failed if self.knowledge.serves(broker_id, key)]
         if fresh:
             self.knowledge.disk_failed(broker_id, fresh)
-            await self._offline([(key, broker_id) for key in fresh])
+            await self._offline([(key, broker_id) for key in fresh], Cause.DIRECTORY_FAILED)
             self.outbox.update_metadata(self.knowledge.brokers, fresh)
         taken = [key for key, code in errors.items() if code is ErrorCode.NONE]
         back = self.knowledge.disk_works(broker_id, taken)

@@ -39,6 +39,8 @@ class Event:
     causes: tuple[str, ...]
     logger: str
     level: int = logging.INFO
+    limited: bool = False
+    """Whether clients can cause it at will: then a fold logs its first occurrence alone."""
     kept: bool = True
     """Whether it is an entry of the diary, not only a log line and a count."""
     routine: bool = False
@@ -56,7 +58,7 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     Event("group.empty", REBALANCE_CAUSES, "barnabas.groups"),
     Event("group.deleted", ("client", "expired"), "barnabas.groups"),
     Event("offsets.expired", ("retention", "topic-deleted"), "barnabas.groups"),
-    Event("offsets.reset", ("moved-back", "tool"), "barnabas.groups"),
+    Event("offsets.reset", ("moved-back", "tool"), "barnabas.groups", limited=True),
     # replication
     Event(
         "isr.shrink",
@@ -123,9 +125,13 @@ EVENTS: Final[Mapping[str, Event]] = _events(
         "throttle.begin",
         ("produce", "fetch", "request", "controller-mutation"),
         "barnabas.quotas",
+        limited=True,
     ),
     Event(
-        "throttle.end", ("produce", "fetch", "request", "controller-mutation"), "barnabas.quotas"
+        "throttle.end",
+        ("produce", "fetch", "request", "controller-mutation"),
+        "barnabas.quotas",
+        limited=True,
     ),
     Event(
         "reject.produce",
@@ -144,8 +150,9 @@ EVENTS: Final[Mapping[str, Event]] = _events(
             "policy",
         ),
         "barnabas.logs",
+        limited=True,
     ),
-    Event("reject.authorization", ("denied", "no-rule"), "barnabas.authorizer"),
+    Event("reject.authorization", ("denied", "no-rule"), "barnabas.authorizer", limited=True),
     Event(
         "reject.connection",
         (
@@ -158,7 +165,8 @@ EVENTS: Final[Mapping[str, Event]] = _events(
             "idle",
         ),
         "barnabas.network",
-        logging.DEBUG,  # the part that closes the connection logs it
+        limited=True,
+        level=logging.DEBUG,  # the part that closes the connection logs it
     ),
     # storage
     Event("log.recovered", ("unclean-shutdown",), "barnabas.logs", routine=True),
@@ -178,7 +186,12 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     Event("session.back", ("renewed",), "barnabas.coordination"),
     Event("loop.stall", ("busy",), "barnabas.broker", logging.WARNING),
     # transactions
-    Event("transaction.aborted", ("timeout", "fenced", "client"), "barnabas.transactions"),
+    Event(
+        "transaction.aborted",
+        ("timeout", "fenced", "client"),
+        "barnabas.transactions",
+        limited=True,
+    ),
     # changes on request
     Event("config.changed", ("client",), "barnabas.config"),
     Event("quota.changed", ("client",), "barnabas.config"),

@@ -20,8 +20,9 @@ FOLD_MS = 10_000
 class Ring:
     """The entries of one broker since it was started."""
 
-    def __init__(self, broker_id: int, size: int = ENTRIES_MAX) -> None:
-        self._broker_id = broker_id
+    def __init__(self, broker_id: int = -1, size: int = ENTRIES_MAX) -> None:
+        self.broker_id = broker_id
+        """Of the next entries; -1 until the broker knows its id."""
         self._size = size
         self._entries: deque[Entry] = deque()
         self._by_subject: dict[str, deque[Entry]] = {}
@@ -51,7 +52,7 @@ class Ring:
         self._number += 1
         entry = Entry(
             self._number,
-            self._broker_id,
+            self.broker_id,
             now_ms,
             note.event,
             note.subject,

@@ -31,6 +31,7 @@ SESSION_MS = 2000
 
 OPTIONS = {
     "log.dirs": "/data",
+    "barnabas.diary.enable": "false",
     "log.segment.bytes": "3000",
     "log.index.interval.bytes": "200",
     "file.delete.delay.ms": "500",

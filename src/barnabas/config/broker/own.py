@@ -8,6 +8,22 @@ from barnabas.config.option import Password, Section, option
 class OwnOptions(Section):
     """Options that Kafka does not have; their names begin with `barnabas.`."""
 
+    barnabas_diary_enable: bool = option(
+        "barnabas.diary.enable",
+        "boolean",
+        default=True,
+        doc="Whether the cluster keeps its diary, which `barnabas why` reads, in the internal topic "
+        "__barnabas_diary. The topic is created with the first entry that does not belong to every "
+        "start, and replicated as the offsets topic is.",
+    )
+    barnabas_diary_retention_ms: int = option(
+        "barnabas.diary.retention.ms",
+        "long",
+        default=604_800_000,
+        at_least=60_000,
+        doc="How long entries of the diary are kept: the retention.ms with which its topic is "
+        "created. Change it later with `barnabas configs`, as that of any topic.",
+    )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",
         "string",
