@@ -44,6 +44,8 @@ COMMANDS = (
     Command("log", "barnabas.cli.log", "show, check and repair the files of a stopped broker"),
     Command("groups", "barnabas.cli.groups", "show consumer groups and lag, reset offsets"),
     Command("transactions", "barnabas.cli.transactions", "show transactions, abort hanging ones"),
+    Command("why", "barnabas.cli.why", "say why a group, partition or client is as it is"),
+    Command("diary", "barnabas.cli.diary", "show what brokers decided, when and why"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
     Command(
         "zookeeper-security",
