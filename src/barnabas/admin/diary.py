@@ -53,7 +53,7 @@ async def read_diary(client: ClusterClient, since_ms: int | None = None) -> list
 
 async def follow_diary(client: ClusterClient, since_ms: int | None = None) -> AsyncIterator[Entry]:
     """Yield the entries since a time, then each as it is written, also those that are repeated."""
-    while not await _exists(client):
+    while not await _exists(client):  # noqa: ASYNC110 - another process creates it
         await asyncio.sleep(WAIT_MS / 1000)
     offset = await _start(client, since_ms)
     while True:

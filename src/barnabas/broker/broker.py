@@ -65,6 +65,13 @@ logger = logging.getLogger("barnabas.broker")
 
 QUOTA_ENTITIES = ("users", "clients")
 UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
+CHANGES: Mapping[str, tuple[str, Callable[[Mapping[str, str]], str]]] = {
+    "configs changed": ("config.changed", lambda told: subjects.configured(told["resource"])),
+    "quota changed": ("quota.changed", lambda told: f"quota:{told['entity']}"),
+    "acl added": ("acl.changed", lambda told: "acls"),
+    "acl removed": ("acl.changed", lambda told: "acls"),
+}
+"""The changes in the audit log that are in the diary too, and what they are about."""
 DENIALS_MAX = 1_000
 """For how many denials the rule is remembered while their entries are folded."""
 
@@ -108,6 +115,7 @@ class Broker:
         self.metrics = Registry()
         self.journal = Journal(self.metrics, self.now_ms)
         self._denials: dict[tuple[str, str, Operation, str], tuple[int, str]] = {}
+        self._lost_ms = 0
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether its coordination is embedded: no other broker can join."""
         self.served = served_apis(alone=self.alone)
@@ -226,6 +234,10 @@ class Broker:
         self.audit.event(
             event, str(session.principal), session.client_host, session.listener, **details
         )
+        change = CHANGES.get(event)
+        if change is not None:
+            name, subject_of = change
+            self.note_client(name, subject_of(details), session, {"change": event, **details})
 
     def _audit_decision(
         self,
@@ -263,7 +275,9 @@ class Broker:
         key = (principal, host, operation, resource)
         now_ms = self.now_ms()
         until_ms, by = self._denials.get(key, (0, ""))
-        if not until_ms - FOLD_MS <= now_ms < until_ms:  # finding the rule takes longer than the rest
+        if (
+            not until_ms - FOLD_MS <= now_ms < until_ms
+        ):  # finding the rule takes longer than the rest
             if len(self._denials) >= DENIALS_MAX:
                 self._denials.clear()
             by = rule()
@@ -282,6 +296,25 @@ class Broker:
         subject = subjects.client(principal, host)
         cause = "denied" if " DENY " in by else "no-rule"
         self.journal.note(Note("reject.authorization", subject, cause, data))
+
+    def note_partition(
+        self, event: str, key: tuple[str, int], cause: str, data: dict[str, Any]
+    ) -> None:
+        """Note what this broker did with its replica of a partition."""
+        subject = subjects.partition(*key)
+        self.journal.note(Note(event, subject, cause, {"broker": self.broker_id, **data}))
+
+    def session_lost(self) -> None:
+        """Note that the coordination service has expired this broker's session."""
+        self._lost_ms = self.now_ms()
+        subject = subjects.broker(self.broker_id)
+        self.journal.note(Note("session.lost", subject, "expired", {"epoch": self.broker_epoch}))
+
+    def session_back(self) -> None:
+        """Note that this broker is registered again."""
+        data = {"took_ms": self.now_ms() - self._lost_ms, "epoch": self.broker_epoch}
+        subject = subjects.broker(self.broker_id)
+        self.journal.note(Note("session.back", subject, "renewed", data))
 
     def note_client(self, event: str, subject: str, session: Session, data: dict[str, Any]) -> None:
         """Note what a client has changed, with who it is."""

@@ -177,6 +177,7 @@ class Housekeeping:
 
     def _sweep(self) -> None:
         self._network.sweep()
+        self._quotas.end_throttles()
 
     def _flush_interval_ms(self) -> int:
         return min(self._options().log_flush_scheduler_interval_ms, 1000)

@@ -175,8 +175,10 @@ def build_parts(
         cancel_moves_to=lambda path: relocations.cancel_to(path),
         drop=lambda key: replicas.drop(key),
         give_up=broker.give_up,
+        note=note,
     )
     logs.on_failure = log_failures.of_directory
+    logs.note = note
     compaction = CompactionWorkers(
         logs,
         partitions,
@@ -185,6 +187,7 @@ def build_parts(
         now_ms,
         broker.metrics,
         log_failures.of_partition,
+        broker.note_partition,
     )
     relocations = Relocations(
         logs,
@@ -195,7 +198,9 @@ def build_parts(
         stop_compaction=compaction.stop_for,
         on_failure=log_failures.of_directory,
     )
-    retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
+    retention = Retention(
+        logs, partitions, executor, now_ms, log_failures.of_partition, broker.note_partition
+    )
 
     dialer = Dialer(
         options,
@@ -229,6 +234,7 @@ def build_parts(
             stop_compaction=compaction.stop_for,
             write_checkpoints=logs.write_checkpoints,
             on_fenced=silence.fenced,
+            note=broker.note_partition,
         )
     )
     replicas = Replicas(
@@ -328,6 +334,7 @@ def build_parts(
         controller,
         options(),
         ensure_internal,
+        note,
     )
     # Connections of its own: a quota may throttle them, as those of any producer.
     diary_peers = Peers(broker_id, cluster, options, dialer)
@@ -344,7 +351,7 @@ def build_parts(
         write_markers=marker_writer.write,
     )
 
-    quotas = ClientQuotas(options(), timer.now_ms, broker.metrics, broker.is_from_broker)
+    quotas = ClientQuotas(options(), timer.now_ms, broker.metrics, broker.is_from_broker, note)
     secret = options().delegation_token_secret_key or options().delegation_token_master_key
     delegation_tokens = DelegationTokens(secret.value if secret else None, random_bytes)
     sasl = Sasl(
@@ -372,7 +379,14 @@ def build_parts(
         retention=retention,
         forks=forks,
         registration=registration,
-        session_renewal=SessionRenewal(tree, controller.resign, enter_cluster, broker.give_up),
+        session_renewal=SessionRenewal(
+            tree,
+            controller.resign,
+            enter_cluster,
+            broker.give_up,
+            broker.session_lost,
+            broker.session_back,
+        ),
         peers=peers,
         silence=silence,
         control=control,
@@ -428,7 +442,7 @@ def _network(
     sasl: Sasl,
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
-    options = broker.options
+    options, note = broker.options, broker.journal.note
     metrics = RequestMetrics(broker.metrics, broker.served)
     control_plane = options.endpoints.control_plane
     control_plane_apis = {
@@ -449,7 +463,7 @@ def _network(
     )
     windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
     return SocketServer(
-        data, control, timer.now_ms, executor, windows, broker.metrics, sasl, broker.audit
+        data, control, timer.now_ms, executor, windows, broker.metrics, sasl, broker.audit, note
     )
 
 

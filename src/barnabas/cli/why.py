@@ -137,8 +137,9 @@ def _group(arguments: argparse.Namespace) -> int:
         if topic is None or not topic.partitions:
             return is_about
         own = subjects.partition(OFFSETS_TOPIC, partition_for(name, len(topic.partitions)))
-        return lambda entry: is_about(entry) or (
-            entry.subject == own and entry.event in ("leader.elected", "partition.offline")
+        return lambda entry: (
+            is_about(entry)
+            or (entry.subject == own and entry.event in ("leader.elected", "partition.offline"))
         )
 
     return _answer(arguments, subject, wider, state)

@@ -57,7 +57,7 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     Event("group.stable", REBALANCE_CAUSES, "barnabas.groups"),
     Event("group.empty", REBALANCE_CAUSES, "barnabas.groups"),
     Event("group.deleted", ("client", "expired"), "barnabas.groups"),
-    Event("offsets.expired", ("retention", "topic-deleted"), "barnabas.groups"),
+    Event("offsets.expired", ("retention",), "barnabas.groups"),
     Event("offsets.reset", ("moved-back", "tool"), "barnabas.groups", limited=True),
     # replication
     Event(
@@ -117,9 +117,7 @@ EVENTS: Final[Mapping[str, Event]] = _events(
         STATE_CHANGE,
         logging.WARNING,
     ),
-    Event(
-        "log.truncated", ("diverged", "out-of-range"), "barnabas.replication", logging.WARNING
-    ),
+    Event("log.truncated", ("diverged", "out-of-range"), "barnabas.replication", logging.WARNING),
     # clients
     Event(
         "throttle.begin",
@@ -147,7 +145,6 @@ EVENTS: Final[Mapping[str, Event]] = _events(
             "unknown-producer",
             "transaction-state",
             "storage",
-            "policy",
         ),
         "barnabas.logs",
         limited=True,
@@ -171,8 +168,8 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     # storage
     Event("log.recovered", ("unclean-shutdown",), "barnabas.logs", routine=True),
     Event("segment.deleted", ("time", "size", "start-offset"), "barnabas.retention"),
-    Event("compaction.failed", ("storage", "damaged", "crashed"), "barnabas.cleaner", logging.ERROR),
-    Event("directory.offline", ("disk-error", "at-start"), "barnabas.logs", logging.ERROR),
+    Event("compaction.failed", ("storage", "damaged"), "barnabas.cleaner", logging.ERROR),
+    Event("directory.offline", ("disk-error",), "barnabas.logs", logging.ERROR),
     Event("directory.full", ("no-room",), "barnabas.logs", logging.ERROR),
     # the broker
     Event("controller.elected", ("elected",), "barnabas.controller", routine=True),
@@ -196,6 +193,8 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     Event("config.changed", ("client",), "barnabas.config"),
     Event("quota.changed", ("client",), "barnabas.config"),
     Event("acl.changed", ("client",), "barnabas.config"),
-    Event("topic.created", ("client", "automatic", "internal"), "barnabas.controller", routine=True),
+    Event(
+        "topic.created", ("client", "automatic", "internal"), "barnabas.controller", routine=True
+    ),
     Event("topic.deleted", ("client",), "barnabas.controller"),
 )

@@ -37,7 +37,7 @@ class Entry:
         for name, value in note.data.items():
             known = self.data.get(name)
             if _are_names(known) and _are_names(value):
-                value = list(dict.fromkeys([*known, *value]))[:NAMES_MAX]
+                value = list(dict.fromkeys([*(known or ()), *value]))[:NAMES_MAX]
             self.data[name] = value
 
     def encode(self) -> bytes:
@@ -62,14 +62,16 @@ class Entry:
             at_ms, data = document["at"], document["data"]
             if not isinstance(data, dict):
                 raise TypeError("data must be an object")
-            texts = [document[name] for name in ("event", "subject", "cause")]
-            if not all(isinstance(text, str) for text in texts):
+            event, subject, cause = (document[name] for name in ("event", "subject", "cause"))
+            if not all(isinstance(text, str) for text in (event, subject, cause)):
                 raise TypeError("event, subject and cause must be strings")
             return cls(
                 number,
                 int(document["broker"]),
                 int(at_ms),
-                *texts,
+                event,
+                subject,
+                cause,
                 data,
                 int(document.get("count", 1)),
                 int(document.get("last", at_ms)),

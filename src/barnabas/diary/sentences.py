@@ -203,8 +203,6 @@ def _group_deleted(cause: str, data: Data) -> str:
 
 def _offsets_expired(cause: str, data: Data) -> str:
     count = _counted(data["offsets"], "offset")
-    if cause == "topic-deleted":
-        return f"{count} removed: topic {data['topic']} was deleted"
     return f"{count} expired after {span(data['retention_ms'])} (offsets.retention.minutes)"
 
 
@@ -500,19 +498,12 @@ def _aborted(cause: str, data: Data) -> str:
 
 
 def _changed(cause: str, data: Data) -> str:
-    changes = [
-        f"{name} from {_value(before)} to {_value(after)}"
-        for name, (before, after) in data["changes"].items()
-    ]
-    return f"{'; '.join(changes) or 'no change'}, by {_by(data)}"
-
-
-def _value(value: Any) -> str:
-    return "(default)" if value is None else str(value)
+    what = data.get("resource") or data.get("entity")
+    return f"{what}: {data['changes']}, by {_by(data)}"
 
 
 def _acl(cause: str, data: Data) -> str:
-    return f"{data['change']} by {_by(data)}: {data['binding']}"
+    return f"{data['change']} by {_by(data)}: {data['acl']}"
 
 
 def _created(cause: str, data: Data) -> str:

@@ -39,3 +39,9 @@ def transaction(transactional_id: str) -> str:
 def cut(text: str) -> str:
     """Limit a name that a client chose."""
     return text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "…"
+
+
+def configured(resource: str) -> str:
+    """Return the subject of a resource whose configs change: `topic orders`, `broker 2`."""
+    kind, _, name = resource.partition(" ")
+    return f"{kind}:{cut(name)}"

@@ -77,9 +77,7 @@ class ClassicRebalances:
 
     # -- the round
 
-    def prepare(
-        self, group: ClassicGroup, trigger: Trigger, now_ms: int, out: Outcome
-    ) -> None:
+    def prepare(self, group: ClassicGroup, trigger: Trigger, now_ms: int, out: Outcome) -> None:
         """Begin a rebalance, unless one is being prepared: all members must rejoin."""
         if group.round is None:
             group.round = Round.begun(trigger, now_ms, len(group.members))

@@ -392,9 +392,7 @@ class ConsumerProtocol:
         out.undo = undo
         return ErrorCode.NONE
 
-    def remove(
-        self, group: ConsumerGroup, trigger: Trigger, now_ms: int, out: Outcome
-    ) -> None:
+    def remove(self, group: ConsumerGroup, trigger: Trigger, now_ms: int, out: Outcome) -> None:
         """Remove the members that a trigger says are gone.
 
         The others get their partitions as they send heartbeats.

@@ -33,3 +33,11 @@ NoteSink: TypeAlias = Callable[[Note], None]
 
 def unnoted(note: Note) -> None:
     """Drop a note: for parts that are used without a broker."""
+
+
+PartitionNote: TypeAlias = Callable[[str, tuple[str, int], str, dict[str, Any]], None]
+"""Takes the event, partition, cause and numbers of what a broker did with its own replica."""
+
+
+def unheard(event: str, key: tuple[str, int], cause: str, data: dict[str, Any]) -> None:
+    """Drop what happened to a replica: for parts that are used without a broker."""

@@ -164,7 +164,7 @@ class ControllerCommands:
             "known": self._registration.epoch if of_broker else self._controller_epoch,
         }
         cause = "stale-broker-epoch" if of_broker else "stale-controller-epoch"
-        subject = subjects.broker(self._registration.broker_id)
+        subject = subjects.broker(self._registration.view.broker_id)
         self._note(Note("role.refused", subject, cause, data))
 
     def _is_superseded(self, connection: ControllerConnection | None) -> bool:

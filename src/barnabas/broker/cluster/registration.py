@@ -217,15 +217,20 @@ class SessionRenewal:
         leave: Callable[[], Awaitable[None]],
         enter: Callable[[], Awaitable[None]],
         give_up: Callable[[str], Awaitable[None]],
+        on_lost: Callable[[], None] = lambda: None,
+        on_back: Callable[[], None] = lambda: None,
     ) -> None:
         """Call `leave` when a session has expired, and `enter` in each new one.
 
-        `give_up` is called with the reason if `enter` fails for good.
+        `give_up` is called with the reason if `enter` fails for good. `on_lost` and `on_back` are
+        called once for each session that ended, and when the broker is registered again.
         """
         self._tree = tree
         self._leave = leave
         self._enter = enter
         self._give_up = give_up
+        self._on_lost = on_lost
+        self._on_back = on_back
         self._renewal: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -244,6 +249,7 @@ class SessionRenewal:
 
     def _changed(self, state: SessionState) -> None:
         if state is SessionState.EXPIRED and self._renewal is None:
+            self._on_lost()
             self._renewal = asyncio.get_running_loop().create_task(self._renew())
 
     async def _renew(self) -> None:
@@ -284,6 +290,7 @@ class SessionRenewal:
             if self._tree.state is not SessionState.EXPIRED:
                 break
         self._renewal = None
+        self._on_back()
         logger.info("broker is registered again, in a new session")
 
 

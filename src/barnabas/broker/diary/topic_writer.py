@@ -187,7 +187,7 @@ class TopicWriter:
         return any(not EVENTS[entry.event].routine for entry in self._queue.values())
 
     def _batch(self, *, ended: bool = False) -> list[Entry]:
-        """Return the next entries to write; repeated ones once their time is over, or at the end."""
+        """Return the next entries to write; repeated ones once their time is over, or now."""
         now_ms = self._now_ms()
         for number, entry in list(self._repeated.items()):
             if ended or now_ms - entry.at_ms >= FOLD_MS:
@@ -201,7 +201,8 @@ class TopicWriter:
         if topic is None or topic.partitions[0].leader < 0:
             raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, f"{DIARY_TOPIC} has no leader")
         builder = BatchBuilder()
-        size, counts = 0, {}
+        size = 0
+        counts: dict[int, int] = {}
         for entry in entries:
             value = entry.encode()
             if counts and size + len(value) > BATCH_BYTES:

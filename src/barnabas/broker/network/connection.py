@@ -239,10 +239,15 @@ class Connection(asyncio.BufferedProtocol):
         if self.is_idle:
             self.close(reason, level=logging.INFO)
 
-    def close(self, reason: str, *, level: int = logging.WARNING) -> None:
-        """Close the connection once everything written is sent; one log line says why."""
+    def close(self, reason: str, *, level: int = logging.WARNING, cause: str | None = None) -> None:
+        """Close the connection once everything written is sent; one log line says why.
+
+        With a cause it is a rejection, which the diary names.
+        """
         if self._closed:
             return
+        if cause is not None:
+            self._listener.note_rejection(self.session, cause, reason)
         self._closed = True
         logger.log(
             level,
@@ -254,9 +259,13 @@ class Connection(asyncio.BufferedProtocol):
         self._flush_answers()
         self._transport.close()
 
+    def note_rejection(self, cause: str, reason: str) -> None:
+        """Note why the client is rejected, where something else closes the connection."""
+        self._listener.note_rejection(self.session, cause, reason)
+
     def reject_plaintext(self, first: bytes) -> None:
         """Close a connection whose first bytes are not TLS, on a listener that expects it."""
-        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})")
+        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})", cause="tls")
 
     def abort(self) -> None:
         """Drop the connection at once, with everything that was not sent."""
@@ -323,7 +332,8 @@ class Connection(asyncio.BufferedProtocol):
                 limit = "sasl.server.max.receive.size"
             hint = _hint(bytes(self._view[start : self._end][:16]), self._shown)
             self.close(
-                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}"
+                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}",
+                cause="frame-size",
             )
             return None
         if waiting < 4 + size:

@@ -317,7 +317,8 @@ class Router(Generic[Host]):
         else:
             range_text = "this broker does not have the API"
         connection.close(
-            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
+            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}",
+            cause="unsupported-version",
         )
 
 

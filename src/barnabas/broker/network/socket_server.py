@@ -35,6 +35,7 @@ from barnabas.metrics.catalogue.network import (
 from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.model.note import NoteSink
 from barnabas.quotas.quota_keys import CONNECTION_CREATION_RATE, parse_limit
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.audit import AuditLog
@@ -61,7 +62,9 @@ class SocketServer:
         registry: Registry,
         sasl: Sasl,
         audit: AuditLog,
+        note: NoteSink,
     ) -> None:
+        self._note = note
         self._limits = ConnectionLimits(windows)
         self._registry = registry
         self._address_tasks: dict[str, asyncio.Task[None]] = {}
@@ -98,6 +101,7 @@ class SocketServer:
             tls=self._tls(endpoint, options) if endpoint.protocol.uses_tls else None,
             authenticate=authenticate,
             on_admitted=self._close_excess,
+            note=self._note,
         )
 
     def _tls(self, endpoint: Endpoint, options: BrokerOptions) -> ListenerTls:

@@ -12,8 +12,8 @@ class OwnOptions(Section):
         "barnabas.diary.enable",
         "boolean",
         default=True,
-        doc="Whether the cluster keeps its diary, which `barnabas why` reads, in the internal topic "
-        "__barnabas_diary. The topic is created with the first entry that does not belong to every "
+        doc="Whether the cluster keeps its diary, which `barnabas why` reads, in the internal "
+        "topic __barnabas_diary. It is created with the first entry that does not belong to every "
         "start, and replicated as the offsets topic is.",
     )
     barnabas_diary_retention_ms: int = option(
