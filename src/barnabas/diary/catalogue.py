@@ -41,6 +41,8 @@ class Event:
     level: int = logging.INFO
     limited: bool = False
     """Whether clients can cause it at will: then a fold logs its first occurrence alone."""
+    logged: bool = True
+    """Whether the note is logged; otherwise the part that acts has a line of its own."""
     kept: bool = True
     """Whether it is an entry of the diary, not only a log line and a count."""
     routine: bool = False
@@ -84,7 +86,6 @@ EVENTS: Final[Mapping[str, Event]] = _events(
             "invalid",
         ),
         STATE_CHANGE,
-        logging.WARNING,
     ),
     Event(
         "leader.elected",
@@ -106,7 +107,6 @@ EVENTS: Final[Mapping[str, Event]] = _events(
         "partition.offline",
         ("broker-gone", "directory-failed", "restarted"),
         STATE_CHANGE,
-        logging.ERROR,
     ),
     Event("role.leads", ("assigned",), STATE_CHANGE, kept=False),
     Event("role.follows", ("assigned",), STATE_CHANGE, kept=False),
@@ -115,9 +115,8 @@ EVENTS: Final[Mapping[str, Event]] = _events(
         "role.refused",
         ("stale-controller-epoch", "stale-broker-epoch"),
         STATE_CHANGE,
-        logging.WARNING,
     ),
-    Event("log.truncated", ("diverged", "out-of-range"), "barnabas.replication", logging.WARNING),
+    Event("log.truncated", ("diverged", "out-of-range"), "barnabas.replication"),
     # clients
     Event(
         "throttle.begin",
@@ -163,25 +162,26 @@ EVENTS: Final[Mapping[str, Event]] = _events(
         ),
         "barnabas.network",
         limited=True,
-        level=logging.DEBUG,  # the part that closes the connection logs it
+        logged=False,
     ),
     # storage
-    Event("log.recovered", ("unclean-shutdown",), "barnabas.logs", routine=True),
-    Event("segment.deleted", ("time", "size", "start-offset"), "barnabas.retention"),
-    Event("compaction.failed", ("storage", "damaged"), "barnabas.cleaner", logging.ERROR),
-    Event("directory.offline", ("disk-error",), "barnabas.logs", logging.ERROR),
-    Event("directory.full", ("no-room",), "barnabas.logs", logging.ERROR),
+    Event("log.recovered", ("unclean-shutdown",), "barnabas.logs", logged=False, routine=True),
+    Event("segment.deleted", ("time", "size", "start-offset"), "barnabas.retention", logged=False),
+    Event("compaction.failed", ("storage", "damaged"), "barnabas.cleaner", logged=False),
+    Event("directory.offline", ("disk-error",), "barnabas.logs", logged=False),
+    Event("directory.full", ("no-room",), "barnabas.logs"),
     # the broker
-    Event("controller.elected", ("elected",), "barnabas.controller", routine=True),
+    Event("controller.elected", ("elected",), "barnabas.controller", logged=False, routine=True),
     Event(
         "controller.resigned",
         ("session-lost", "overtaken", "stopped"),
         "barnabas.controller",
+        logged=False,
         routine=True,
     ),
-    Event("session.lost", ("expired",), "barnabas.coordination", logging.WARNING),
-    Event("session.back", ("renewed",), "barnabas.coordination"),
-    Event("loop.stall", ("busy",), "barnabas.broker", logging.WARNING),
+    Event("session.lost", ("expired",), "barnabas.coordination"),
+    Event("session.back", ("renewed",), "barnabas.coordination", logged=False),
+    Event("loop.stall", ("busy",), "barnabas.broker"),
     # transactions
     Event(
         "transaction.aborted",

@@ -52,7 +52,7 @@ class Journal:
         self._metrics.counter(ENTRIES, note.event).add()
         if note.event == "group.rebalance":
             self._metrics.counter(REBALANCES, note.cause).add()
-        if is_new or not event.limited:
+        if event.logged and (is_new or not event.limited):
             self._log(event.logger, event.level, note)
 
     def _log(self, name: str, level: int, note: Note) -> None:

@@ -405,14 +405,6 @@ class Fetcher:
         }
         cause = "out-of-range" if step.action is Action.RESTART else "diverged"
         context.note("log.truncated", key, cause, numbers)
-        logger.info(
-            "%s: truncated from offset %d to %d: leader=%d leader_epoch=%d",
-            key,
-            log.log_end_offset,
-            step.offset,
-            self._source,
-            epoch,
-        )
         try:
             if step.action is Action.RESTART:
                 log.truncate_all(step.offset, context.now_ms())
