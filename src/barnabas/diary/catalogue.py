@@ -181,7 +181,6 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     ),
     Event("session.lost", ("expired",), "barnabas.coordination"),
     Event("session.back", ("renewed",), "barnabas.coordination", logged=False),
-    Event("loop.stall", ("busy",), "barnabas.broker"),
     # transactions
     Event(
         "transaction.aborted",

@@ -474,10 +474,6 @@ def _session_back(cause: str, data: Data) -> str:
     return f"registered again after {span(data['took_ms'])}, with broker epoch {data['epoch']}"
 
 
-def _stall(cause: str, data: Data) -> str:
-    return f"its event loop was busy for {span(data['longest_ms'])}: {data['what']}"
-
-
 def _aborted(cause: str, data: Data) -> str:
     facts = (
         f"open for {span(data['open_ms'])}, {_counted(data['partitions'], 'partition')}, "
@@ -549,7 +545,6 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Data], str]]] = {
     "controller.resigned": _resigned,
     "session.lost": _session_lost,
     "session.back": _session_back,
-    "loop.stall": _stall,
     "transaction.aborted": _aborted,
     "config.changed": _changed,
     "quota.changed": _changed,
