@@ -81,7 +81,6 @@ EVENTS: Final[Mapping[str, Event]] = _events(
             "ineligible-replica",
             "stale-leader-epoch",
             "stale-version",
-            "stale-broker-epoch",
             "unknown-partition",
             "invalid",
         ),

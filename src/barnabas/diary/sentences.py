@@ -463,6 +463,14 @@ def _resigned(cause: str, data: Data) -> str:
     return f"is no longer the controller (epoch {data['epoch']}): {_RESIGNATIONS[cause]}"
 
 
+def _refused(cause: str, data: Data) -> str:
+    of = "this broker" if cause == "stale-broker-epoch" else f"controller {data['controller']}"
+    return (
+        f"rejected {data['request']} of controller {data['controller']}: it was for epoch "
+        f"{data['epoch']} of {of}, and {data['known']} is known"
+    )
+
+
 def _session_lost(cause: str, data: Data) -> str:
     return (
         "its session with the coordination service expired: for the cluster it is dead until it "
@@ -543,6 +551,7 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Data], str]]] = {
     "directory.full": _full,
     "controller.elected": _controller,
     "controller.resigned": _resigned,
+    "role.refused": _refused,
     "session.lost": _session_lost,
     "session.back": _session_back,
     "transaction.aborted": _aborted,

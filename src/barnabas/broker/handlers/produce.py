@@ -361,12 +361,13 @@ def _rejected(
     cause = REJECTIONS.get(refusal.code)
     if cause is not None:
         session, options = request.session, partition.log.options
-        if cause == "invalid-record" and options.compact and "key" in str(refusal):
+        faults = [reason for _, reason in getattr(refusal, "record_errors", ())]
+        if cause == "invalid-record" and options.compact and _lacks_key([*faults, str(refusal)]):
             cause = "no-key-compacted"
         told = {
             "partition": subjects.partition(*partition.topic_partition),
             "code": refusal.code.name,
-            "reason": str(refusal),
+            "reason": "; ".join(dict.fromkeys([str(refusal), *faults[:1]])),
             "principal": str(session.principal),
             "host": session.client_host,
             "client_id": request.client_id or "",
@@ -383,6 +384,10 @@ def _rejected(
         subject = subjects.client(request.client_id, session.client_host)
         broker.journal.note(Note("reject.produce", subject, cause, told))
     return _refused(data.index, refusal)
+
+
+def _lacks_key(reasons: list[str]) -> bool:
+    return any("key" in reason for reason in reasons)
 
 
 def _is_transactional(records: bytes | bytearray | memoryview) -> bool:

@@ -39,7 +39,6 @@ REFUSALS = {
     ErrorCode.OPERATION_NOT_ATTEMPTED: "ineligible-replica",
     ErrorCode.FENCED_LEADER_EPOCH: "stale-leader-epoch",
     ErrorCode.INVALID_UPDATE_VERSION: "stale-version",
-    ErrorCode.STALE_BROKER_EPOCH: "stale-broker-epoch",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "unknown-partition",
     ErrorCode.UNKNOWN_TOPIC_ID: "unknown-partition",
 }
