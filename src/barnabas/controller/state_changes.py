@@ -36,6 +36,8 @@ class StateChanges:
         """Note a new leadership: who leads, why another one did before, and who is in sync."""
         if self._knowledge.goes(key.topic):
             return
+        if cause is Cause.RESTARTED and former is not None and self._are_dead(former, present):
+            cause = Cause.BROKER_GONE  # while there was no controller
         if present.leader >= 0:
             self._offline.discard(key)
             if former is None or former.leader != present.leader:
@@ -53,6 +55,11 @@ class StateChanges:
                     "controller_epoch": self._epoch,
                 }
                 self._write("isr.shrink", key, _ISR_CAUSES[cause], data)
+
+    def _are_dead(self, former: Leadership, present: Leadership) -> bool:
+        """Return whether all brokers that left the ISR are not alive now."""
+        gone = set(former.isr) - set(present.isr)
+        return bool(gone) and not gone & self._knowledge.brokers.keys()
 
     def _elected(
         self, key: TopicPartition, former: Leadership | None, present: Leadership, cause: Cause

@@ -80,9 +80,9 @@ class Entry:
             raise InvalidValueError(f"not an entry of the diary: {failure}") from failure
 
     def concerns(self, client: str) -> bool:
-        """Return whether a client of this host, id or principal is what it is about."""
+        """Return whether it is about a client of this host, id, principal or transactional id."""
         named = {
-            self.subject.removeprefix("client:"),
+            self.subject.removeprefix("client:").removeprefix("transaction:"),
             *(self.data.get(name) for name in ("host", "client_id", "principal", "user")),
         }
         return client in named or f"User:{client}" in named

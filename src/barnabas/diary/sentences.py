@@ -511,9 +511,8 @@ def _acl(cause: str, data: Data) -> str:
 
 
 def _created(cause: str, data: Data) -> str:
-    counts = (
-        f"{_counted(data['partitions'], 'partition')}, {_counted(data['replicas'], 'replica')} each"
-    )
+    partitions, replicas = data["partitions"], data["replication_factor"]
+    counts = f"{_counted(partitions, 'partition')}, {_counted(replicas, 'replica')} each"
     match cause:
         case "automatic":
             return f"created on a client's first request for it: {counts}"

@@ -92,7 +92,7 @@ CHANGE = {
     "change": "acl added",
     "changes": "set retention.ms=1",
     "acl": "User:alice has ALLOW permission for READ from host * on Topic:LITERAL:orders",
-    "replicas": 3,
+    "replication_factor": 3,
     "partitions": 6,
     "offsets": 2,
 }

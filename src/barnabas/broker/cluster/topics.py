@@ -104,7 +104,7 @@ class Topics:
         await self._until_led([topic], AUTOMATIC_TIMEOUT_MS)
 
     def _note_created(self, topic: NewTopic, cause: str) -> None:
-        counts = {"partitions": topic.partitions, "replicas": topic.replication_factor}
+        counts = {"partitions": topic.partitions, "replication_factor": topic.replication_factor}
         self._note(Note("topic.created", subjects.topic(topic.name), cause, counts))
 
     async def adopt(self, topics: Sequence[NewTopic]) -> None:

@@ -67,7 +67,7 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
             if outcome is not None:
                 told = {
                     "partitions": len(outcome.partitions),
-                    "replicas": len(outcome.partitions[0].replicas),
+                    "replication_factor": len(outcome.partitions[0].replicas),
                     "client_id": request.client_id or "",
                 }
                 broker.note_client("topic.created", subjects.topic(new.name), request.session, told)
