@@ -373,6 +373,7 @@ class Broker:
             self.parts.network.configure(self.options)
             self.parts.housekeeping.renew_tls()
             self.parts.address_changes.look()
+            self._life.configure_metrics(self.options)
         elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
             self.quotas.configs_changed(entity_type, name, configs)
             if entity_type == "users":
@@ -396,6 +397,11 @@ class Broker:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints of this broker, with the ports that are bound."""
         return self.parts.network.endpoints
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Return where metrics are served over HTTP; None if they are not."""
+        return self._life.metrics_address
 
     @property
     def broker_epoch(self) -> int:

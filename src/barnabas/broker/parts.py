@@ -34,6 +34,7 @@ from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
+from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.request_metrics import RequestMetrics
@@ -113,6 +114,10 @@ class Parts:
     sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
+    # monitoring
+    cluster_peers: Peers
+    """For the exporter alone: what it asks may take long, and must not delay others."""
+    cluster_exporter: ClusterExporter
 
     housekeeping: Housekeeping
 
@@ -344,6 +349,7 @@ def build_parts(
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
     network = _network(broker, silence, timer, executor, quotas, sasl)
+    cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -381,6 +387,8 @@ def build_parts(
         sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
+        cluster_peers=cluster_peers,
+        cluster_exporter=ClusterExporter(cluster, cluster_peers.ask),
         housekeeping=Housekeeping(
             options,
             now_ms,

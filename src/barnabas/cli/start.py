@@ -26,12 +26,14 @@ examples:
   barnabas start --secure
   barnabas start --config server.properties --set log.retention.hours=24
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
+  barnabas start --metrics 0.0.0.0:9404
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
 
 Options have Kafka's names and values; docs/reference/options.md lists them all.
 """
 
 SECURITY_DIR = "security"
+METRICS_ADDRESS = "127.0.0.1:9404"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
@@ -59,6 +61,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", metavar="N", type=int, help="this broker's id (broker.id)")
     parser.add_argument(
         "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="join a cluster (zookeeper.connect)"
+    )
+    parser.add_argument(
+        "--metrics",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=METRICS_ADDRESS,
+        help="serve metrics for Prometheus and the broker's health over HTTP "
+        f"(barnabas.metrics.listener; default: {METRICS_ADDRESS})",
     )
     parser.add_argument(
         "--set",
@@ -140,6 +150,8 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         values["broker.id"] = str(arguments.id)
     if arguments.zookeeper is not None:
         values["zookeeper.connect"] = arguments.zookeeper
+    if arguments.metrics is not None:
+        values["barnabas.metrics.listener"] = arguments.metrics
     values.update(arguments.settings)
     if "log.dir" not in values:  # log.dirs would override it
         values.setdefault("log.dirs", "data")
@@ -181,6 +193,11 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: li
         sep="\n",
         flush=True,
     )
+    if broker.metrics_address is not None:
+        host, port = broker.metrics_address[:2]
+        scheme = "https" if options.barnabas_metrics_ssl_enable else "http"
+        print(f"metrics: {scheme}://{f'[{host}]' if ':' in host else host}:{port}/metrics")
+        sys.stdout.flush()
     lost = loop.create_task(broker.lost.wait())
     lost.add_done_callback(lambda _: stopped.set())
     await stopped.wait()

@@ -37,7 +37,8 @@ class Collector(Protocol):
         """Yield each metric once, with the label text and the value of each of its series.
 
         The text is `metric.label_text`'s; a collector of many series keeps it. The broker goes on
-        between any two series, so what is iterated over must be a copy.
+        between any two series, so what is iterated over must be a copy. It is iterated over, or
+        dropped, before the next metric is asked for.
         """
 
 

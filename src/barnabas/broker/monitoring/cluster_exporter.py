@@ -187,9 +187,7 @@ class ClusterExporter:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + TIMEOUT_S
         tasks = {
-            loop.create_task(
-                self._read_broker(each, reading.led.get(each, []), reading, deadline_s)
-            ): each
+            loop.create_task(self._read_broker(each, reading, deadline_s)): each
             for each in reading.missing
         }
         if not tasks:
@@ -205,7 +203,7 @@ class ClusterExporter:
         return reading
 
     async def _read_broker(
-        self, broker_id: int, led: list[Key], reading: ClusterReading, deadline_s: float
+        self, broker_id: int, reading: ClusterReading, deadline_s: float
     ) -> None:
         loop = asyncio.get_running_loop()
 
@@ -213,6 +211,7 @@ class ClusterExporter:
             left_ms = max(int((deadline_s - loop.time()) * 1000), 1)
             return await self._ask(broker_id, request, left_ms)
 
+        led = reading.led.get(broker_id, [])
         try:
             failures = [
                 await self._offsets(ask, led, LATEST, reading.ends),
