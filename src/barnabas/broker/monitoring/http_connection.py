@@ -116,7 +116,7 @@ class HttpConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._has_ended = True  # it may still read its answer
-        return self._answering is not None or self._leaving
+        return self._answering is not None
 
     def pause_writing(self) -> None:
         self._writable.clear()

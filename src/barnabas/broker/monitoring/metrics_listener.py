@@ -82,6 +82,7 @@ class MetricsListener:
         self._changing = asyncio.Lock()
         self._changes: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.TimerHandle | None = None
+        self._complaint = ""
         self._omitted: frozenset[str] = frozenset()
         self._failed: set[str] = set()
         """What was logged as unreadable or left out, so that it is logged once."""
@@ -131,7 +132,11 @@ class MetricsListener:
         try:
             await self.configure(options)
         except ConfigError as failure:
-            logger.error("metrics: the listener stays as it was: %s", failure)
+            if str(failure) != self._complaint:  # a change is learned twice by who has made it
+                self._complaint = str(failure)
+                logger.error("metrics: the listener stays as it was: %s", failure)
+        else:
+            self._complaint = ""
 
     def _look_later(self, options: BrokerOptions | None) -> None:
         """Look again for changed files with certificates; None: no more."""
