@@ -1,7 +1,7 @@
 """Names of metrics in the vocabularies that dashboards are written in.
 
     name                                                    vocabulary
-    kafka_server_brokertopicmetrics_bytesin_total           jmx: the JMX exporter, by Strimzi's rules
+    kafka_server_brokertopicmetrics_bytesin_total           jmx: Strimzi's JMX exporter
     kafka_server_brokertopicmetrics_bytesinpersec_total     reporter: Strimzi's Metrics Reporter
     kafka_server_brokertopicmetrics_bytesinpersec           confluent: Confluent's monitoring stacks
 
