@@ -9,6 +9,8 @@ GENERATORS = (
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
     ["tools/authorization_reference.py"],
+    ["tools/metric_reference.py"],
+    ["tools/dashboards.py"],
     ["tools/draw.py"],
 )
 
