@@ -19,7 +19,7 @@ from barnabas.records.compression import gzip_packer
 logger = logging.getLogger("barnabas.metrics")
 
 FRESH_S = 1.0
-"""How long a scrape answers whoever asks for the same."""
+"""How long a scrape answers all that ask for the same."""
 WAITING_MAX = 16
 GZIP_LEVEL = 1
 
