@@ -157,7 +157,7 @@ def _handle(
             reason = ErrorCode.of(failed.error_code).name
             request.connection.close(f"produce with acks=0 failed: {reason}")
         else:
-            request.skip_answer()
+            request.skip_answer(broker.clock())
         return None
     if waiting:
         operation = broker.partitions.when_safe(
