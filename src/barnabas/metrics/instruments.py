@@ -149,7 +149,7 @@ class SizeHistogram(Histogram):
     """A distribution that hot code records in without a call: `counts[BUCKET_OF[size]] += 1`.
 
     An IndexError says that the value is larger: then it is recorded as in any histogram. The total
-    is computed from the buckets, and right within two percent.
+    is computed from the buckets, and right within three percent.
     """
 
     __slots__ = ()
