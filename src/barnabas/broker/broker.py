@@ -38,6 +38,7 @@ from barnabas.coordination.contract import Coordination
 from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.tree_schema import user_of
+from barnabas.metrics.catalogue.rejections import REJECTIONS
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -212,6 +213,10 @@ class Broker:
         """Raise unless the client may act as a broker of this cluster."""
         self.check_cluster(session, Operation.CLUSTER_ACTION)
 
+    def rejected(self, reason: str) -> None:
+        """Count that something a client sent is rejected."""
+        self.metrics.counter(REJECTIONS, reason).add()
+
     def audit_change(self, session: Session, event: str, **details: str) -> None:
         """Record a change of security in the audit log; details must not have secrets."""
         self.audit.event(
@@ -357,6 +362,7 @@ class Broker:
     def topic_removed(self, topic: str) -> None:
         """Forget a topic that is being deleted."""
         self.configs.set_topic(topic, None)
+        self.partitions.traffic.topic_deleted(topic)
         self.groups.topics_deleted(topic)
 
     def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:

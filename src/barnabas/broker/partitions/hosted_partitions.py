@@ -20,7 +20,9 @@ from barnabas.broker.partitions.delayed_append import (
     Wait,
 )
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
+from barnabas.broker.partitions.expirations import Expirations
 from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.traffic import Traffic
 from barnabas.log.partition_log import Appended
 from barnabas.log.validation import Origin
 from barnabas.model.errors import StorageError
@@ -63,6 +65,8 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self.produce_purgatory = Purgatory("produce", timer.wheel)
         self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
         self.fetch_sessions = fetch_sessions
+        self.traffic = Traffic()
+        self.expirations = Expirations()
         self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed)
 
     # -- writing ------------------------------------------------------------------------------
@@ -81,7 +85,20 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         `version` is the version of Produce that the records came with. Raises what
         `Partition.append` raises.
         """
+        traffic = partition.traffic
+        if traffic is None:
+            traffic = self.traffic.of(partition)
+        traffic.produce_requests += 1
+        log = partition.log
+        end = log.log_end_offset
         appended = partition.append(records, acks, version, now_ms, origin)
+        count = log.log_end_offset - end
+        if count:  # else the producer has sent it before
+            traffic.messages_in += count
+            traffic.bytes_in += len(records)
+            if log.converted:
+                traffic.produce_conversions += log.converted
+                log.converted = 0
         if not self.flush_if_owed(partition):
             self.appended(partition)
         return appended
@@ -100,7 +117,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
 
         That may be before this returns. `settle` is called for each append as soon as it ends.
         """
-        operation = DelayedAppend(waits, done, settle, acks, is_stale)
+        operation = DelayedAppend(waits, done, settle, acks, is_stale, self.expirations)
         keys = [partition.topic_partition for partition, _, _ in waits]
         if not self.produce_purgatory.watch(operation, keys, deadline_ms):
             self._timer.set()
