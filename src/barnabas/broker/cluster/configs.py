@@ -28,7 +28,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.security.password_encoder import Encoding, PasswordEncoder
 
-logger = logging.getLogger("barnabas.configs")
+logger = logging.getLogger("barnabas.config")
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of config resources, as numbered on the wire."""
