@@ -9,6 +9,7 @@ GENERATORS = (
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
     ["tools/authorization_reference.py"],
+    ["tools/logger_reference.py"],
     ["tools/draw.py"],
 )
 

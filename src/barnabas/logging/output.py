@@ -7,7 +7,7 @@
     ...
     output.close()                               # also after a crash
 
-Where the process has handlers already, as in a test, theirs are left alone.
+If the process has handlers already, as in a test, those are used instead.
 """
 
 from __future__ import annotations

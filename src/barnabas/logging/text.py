@@ -9,12 +9,12 @@ CUT = "…"
 
 
 def cut(text: str, length: int = TEXT_MAX) -> str:
-    """Return a text of at most this many characters, and a mark if some were cut."""
+    """Return at most this many characters, and a mark if more were cut."""
     return text if len(text) <= length else text[:length] + CUT
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line: line breaks, control and direction marks become \n, \x1b, \u202e.
+    r"""Return text on one line: line breaks, control and direction marks become \n, \x1b, \u202e.
 
     What is left has one meaning for every reader: a terminal, `grep`, a log collector.
     """
