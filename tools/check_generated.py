@@ -11,6 +11,7 @@ GENERATORS = (
     ["tools/authorization_reference.py"],
     ["tools/metric_reference.py"],
     ["tools/dashboards.py"],
+    ["tools/logger_reference.py"],
     ["tools/draw.py"],
 )
 

@@ -45,7 +45,7 @@ from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.security.acl.authorizer import AclAuthorizer
-from barnabas.security.acl.binding import title
+from barnabas.security.acl.binding import Binding, title
 from barnabas.security.audit import AuditLog
 from barnabas.security.authorizer import (
     CLUSTER_NAME,
@@ -233,11 +233,11 @@ class Broker:
     ) -> None:
         authorizer, principal, host = self.authorizer, session.principal, session.client_host
 
-        def rule() -> str:
+        def rule() -> Binding | str:
             if not isinstance(authorizer, AclAuthorizer):
                 return type(authorizer).__name__
             decision = authorizer.explain(principal, host, operation, resource, name)
-            return str(decision.rule or decision.reason)
+            return decision.rule or decision.reason
 
         self.audit.decision(
             str(principal),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -40,6 +41,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
             lambda _: GroupCoordinator(self._group_options, self._new_id, lambda: topics),
             options.offsets_load_buffer_size,
             options.offsets_topic_compression_codec,
+            logger=logging.getLogger("barnabas.groups"),
         )
 
     def call(self, request: Request[Any], token: Hashable = None) -> Call:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
-logger = logging.getLogger("barnabas.fetch")
+logger = logging.getLogger("barnabas.logs")
 
 FIRST_TIMED_VERSION = 2
 FIRST_BOUNDED_VERSION = 3

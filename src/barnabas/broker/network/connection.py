@@ -28,7 +28,7 @@ from barnabas.timing.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from barnabas.broker.network.listener import Listener
 
-logger = logging.getLogger("barnabas.connection")
+logger = logging.getLogger("barnabas.network")
 
 read_size = Struct(">i").unpack_from
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from barnabas.broker.network.listener_tls import ListenerTls
     from barnabas.broker.network.tls_transport import TlsTransport
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 WARNING_INTERVAL_MS = 10_000
 """A listener that accepts slowly says so at most this often."""

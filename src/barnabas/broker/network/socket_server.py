@@ -41,7 +41,7 @@ from barnabas.security.audit import AuditLog
 if TYPE_CHECKING:
     from barnabas.broker.network.listener_tls import ListenerTls
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 
 class SocketServer:

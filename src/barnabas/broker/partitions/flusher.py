@@ -17,7 +17,7 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import StorageError
 from barnabas.replication.partition import Partition
 
-logger = logging.getLogger("barnabas.flusher")
+logger = logging.getLogger("barnabas.logs")
 
 
 class Flusher:

@@ -30,7 +30,7 @@ from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.timing.purgatory import Purgatory
 
-logger = logging.getLogger("barnabas.broker")
+logger = logging.getLogger("barnabas.logs")
 
 
 class HostedPartitions(dict[tuple[str, int], Partition]):

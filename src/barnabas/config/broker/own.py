@@ -27,6 +27,37 @@ class OwnOptions(Section):
         doc="Directory with a file per SCRAM user, as `barnabas security init` writes them. A "
         "broker adds these users and their ACLs to its cluster, each only once.",
     )
+    barnabas_log_dir: str | None = option(
+        "barnabas.log.dir",
+        "string",
+        default=None,
+        doc="Directory of Kafka's set of log files (server.log, controller.log, state-change.log, "
+        "kafka-authorizer.log, kafka-request.log, log-cleaner.log), which `barnabas start` writes "
+        "beside standard error.",
+    )
+    barnabas_log_file_backups: int = option(
+        "barnabas.log.file.backups",
+        "int",
+        default=10,
+        at_least=0,
+        at_most=10_000,
+        doc="How many earlier files of each log in barnabas.log.dir are kept.",
+    )
+    barnabas_log_file_max_bytes: int = option(
+        "barnabas.log.file.max.bytes",
+        "long",
+        default=104_857_600,
+        at_least=1024,
+        doc="Size at which a file in barnabas.log.dir is renamed and a new one is begun.",
+    )
+    barnabas_log_format: str = option(
+        "barnabas.log.format",
+        "string",
+        default="plain",
+        choices=("plain", "json", "ecs"),
+        doc="How the log lines of `barnabas start` look: plain for people (in files as Kafka's "
+        "own), json for one flat object per line, ecs for one in the Elastic Common Schema.",
+    )
     barnabas_sendfile_min_bytes: int = option(
         "barnabas.sendfile.min.bytes",
         "int",
