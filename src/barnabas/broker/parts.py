@@ -35,6 +35,7 @@ from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
+from barnabas.broker.network import request_log
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.request_metrics import RequestMetrics
@@ -418,6 +419,8 @@ def _network(
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
     metrics = RequestMetrics(broker.metrics, broker.served)
+    metrics.log_requests(request_log.is_on())
+    broker.configs.loggers.watch(lambda: metrics.log_requests(request_log.is_on()))
     control_plane = options.endpoints.control_plane
     control_plane_apis = {
         key: control_plane or "" for key in broker.served if key not in broker.served_to_clients

@@ -266,13 +266,15 @@ class ProducerCore:
         """Send everything that was appended so far, without lingering, and wait for the outcome."""
         sender = self.sender
         sender.flushing += 1
+        began_ms = self.now_ms()
         try:
-            sender.collect(self.now_ms())
+            sender.collect(began_ms)
             unfinished = sender.unfinished()
             self._step()
             await self._outcome(unfinished, timeout_ms)
         finally:
             sender.flushing -= 1
+            sender.counts.flush_ms += self.now_ms() - began_ms
 
     async def settled(self, task: asyncio.Task[None], timeout_ms: float) -> None:
         """Wait for a task of the background."""

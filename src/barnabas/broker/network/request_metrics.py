@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from barnabas.broker.network.request import Request
+from barnabas.broker.network.request import Counts, Request
+from barnabas.broker.network.request_log import LoggedCounts
 from barnabas.broker.network.response_errors import Failed, error_counter
 from barnabas.broker.network.router import Served
 from barnabas.metrics.catalogue import requests as catalogue
@@ -261,19 +262,35 @@ class RequestMetrics:
     """The metrics of all requests, by API and version."""
 
     def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
-        self.by_version: dict[int, list[RequestCounts | None]] = {
+        self.by_version: dict[int, list[Counts | None]] = {
             key: [None] * (entry.last_version + 1) for key, entry in served.items()
         }
         """What counts the requests of an API and version; None until the first one (`begin`)."""
         self.blocked_s = 0.0
         """How long appends that probably waited for a disk took."""
+        self._served = served
+        self._logs_requests = False
         self._registry = registry
         self._kinds: dict[str, list[RequestKind]] = {}
         """By name; those of an API with several names are all of them."""
         self._errors: dict[str, ErrorCounts] = {}
         registry.add_collector(self)
 
-    def begin(self, served: Served[Any], version: int) -> RequestCounts:
+    def log_requests(self, on: bool) -> None:
+        """Begin or end to log every request."""
+        self._logs_requests = on
+        for key, versions in self.by_version.items():
+            for version, counts in enumerate(versions):
+                if counts is not None:
+                    versions[version] = self._logged(counts, self._served[key])
+
+    def _logged(self, counts: Counts, served: Served[Any]) -> Counts:
+        """Return what counts requests, wrapped if they are to be logged."""
+        if isinstance(counts, LoggedCounts):
+            counts = counts.counts
+        return LoggedCounts(counts, served.api) if self._logs_requests else counts
+
+    def begin(self, served: Served[Any], version: int) -> Counts:
         """Return what counts the requests of an API and version, from the first one on."""
         api = served.api.name
         errors = self._errors.get(api)
@@ -285,8 +302,8 @@ class RequestMetrics:
         if api in OTHER_NAMES:
             (other,) = self._kinds[OTHER_NAMES[api]]
             counts.other = self._counts(other, served, version, errors)
-        self.by_version[served.api.key][version] = counts
-        return counts
+        chosen = self.by_version[served.api.key][version] = self._logged(counts, served)
+        return chosen
 
     def _counts(
         self, kind: RequestKind, served: Served[Any], version: int, errors: ErrorCounts
@@ -306,9 +323,7 @@ class RequestMetrics:
                 times = self._show(name, [kind], phase)
                 if phase is not Phase.RESPONSE_QUEUE:
                     # Not those of all fetches: a sum over the label must be right.
-                    self._registry.add(
-                        catalogue.REQUEST_SECONDS, times, name, phase.name.lower()
-                    )
+                    self._registry.add(catalogue.REQUEST_SECONDS, times, name, phase.name.lower())
             self._registry.add(catalogue.REQUEST_BYTES, Sizes([kind]), name)
         if api == "Fetch":
             both = [kind for (kind,) in kinds.values()]

@@ -23,7 +23,7 @@ from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
 from barnabas.broker.network.client_quotas import PERCENT, ClientQuotas, MeteredRequest
 from barnabas.broker.network.phases import Phases
-from barnabas.broker.network.request import Request
+from barnabas.broker.network.request import Counts, Request
 from barnabas.broker.network.zero_copy import BYTES, Part, ranges_in, release
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
@@ -41,7 +41,7 @@ from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
-    from barnabas.broker.network.request_metrics import RequestCounts, RequestMetrics
+    from barnabas.broker.network.request_metrics import RequestMetrics
 
 logger = logging.getLogger("barnabas.router")
 
@@ -163,7 +163,7 @@ class Router(Generic[Host]):
         body: Message,
         connection: Connection,
         received: float,
-        counts: RequestCounts,
+        counts: Counts,
         size_bytes: int,
         queued_s: float,
     ) -> None:
