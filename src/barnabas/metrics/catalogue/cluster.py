@@ -15,7 +15,7 @@ def _of_partition(name: str, help: str) -> Metric:
 
 BROKERS = Metric("kafka_brokers", Kind.GAUGE, "Brokers of the cluster.")
 BROKER_INFO = Metric(
-    "kafka_broker_info", Kind.GAUGE, "1 for each broker of the cluster.", ("id", "address")
+    "kafka_broker_info", Kind.GAUGE, "Each broker of the cluster, as 1.", ("id", "address")
 )
 TOPIC_PARTITIONS = Metric(
     "kafka_topic_partitions", Kind.GAUGE, "Partitions of a topic.", ("topic",)
