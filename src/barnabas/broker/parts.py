@@ -17,6 +17,7 @@ from barnabas.broker.cluster.acls import Acls
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.controller_metrics import ControllerMetrics
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.dialer import Dialer
@@ -271,6 +272,7 @@ def build_parts(
         silence,
         now_ms,
         random_bytes,
+        ControllerMetrics(broker.metrics),
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
     isr_proposals = IsrProposals(
