@@ -1,0 +1,1 @@
+"""What is read from the broker's parts when its metrics are scraped."""
