@@ -35,6 +35,7 @@ from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
+from barnabas.broker.monitoring.monitoring import Monitoring, Watched
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.request_metrics import RequestMetrics
@@ -45,6 +46,7 @@ from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetcher import FetcherContext
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.replication.isr_proposals import IsrProposals
 from barnabas.broker.replication.replicas import Replicas
 from barnabas.broker.replication.replication_quotas import ReplicationQuotas
@@ -60,12 +62,16 @@ from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.initial_user_store import InitialUserStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.metrics.catalogue.logs import FLUSH_TIME
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+
+PARTITION_SERIES_MAX = 20_000
+"""Above so many partitions, metrics are per topic and in total only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +122,7 @@ class Parts:
     address_changes: AddressChanges
 
     housekeeping: Housekeeping
+    monitoring: Monitoring
 
 
 def build_parts(
@@ -129,6 +136,7 @@ def build_parts(
     random: Random,
     random_bytes: Callable[[int], bytes],
     enter_cluster: Callable[[], Awaitable[None]],
+    on_session_refused: Callable[[], object],
 ) -> Parts:
     """Build the parts of a broker from its logs and its registration.
 
@@ -156,6 +164,7 @@ def build_parts(
         check_silence=lambda: silence.check(),
         on_follower_flushed=lambda partition: fetchers.flushed(partition),
         on_storage_failure=lambda key, failure: log_failures.of_partition(key, failure),
+        flush_times=broker.metrics.histogram(FLUSH_TIME),
     )
     replication_quotas = ReplicationQuotas(options)
 
@@ -189,7 +198,9 @@ def build_parts(
         stop_compaction=compaction.stop_for,
         on_failure=log_failures.of_directory,
     )
-    retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
+    retention = Retention(
+        logs, partitions, executor, now_ms, log_failures.of_partition, broker.metrics
+    )
 
     dialer = Dialer(
         options,
@@ -225,6 +236,7 @@ def build_parts(
             on_fenced=silence.fenced,
         )
     )
+    isr_metrics = IsrMetrics(broker.metrics)
     replicas = Replicas(
         broker_id,
         partitions,
@@ -238,6 +250,7 @@ def build_parts(
         compaction,
         now_ms,
         timer.now_ms,
+        isr_metrics,
         learn_topic_configs=broker.learn_topic_configs,
         on_role_taken=broker.role_taken,
         on_role_shown=broker.role_shown,
@@ -279,6 +292,7 @@ def build_parts(
         broker_id,
         broker_epoch,
         partitions,
+        isr_metrics,
         ask_controller=to_controller.ask,
     )
 
@@ -295,6 +309,7 @@ def build_parts(
         topic_is_gone=lambda name: topics.is_gone(name),
         ask=peers.ask,
         allows=broker.allows,
+        metrics=broker.metrics,
     )
     groups = GroupHost(collaborators, random_bytes)
     marker_writer = MarkerWriter(collaborators, groups.transaction_ended)
@@ -356,7 +371,9 @@ def build_parts(
         retention=retention,
         forks=forks,
         registration=registration,
-        session_renewal=SessionRenewal(tree, controller.resign, enter_cluster, broker.give_up),
+        session_renewal=SessionRenewal(
+            tree, controller.resign, enter_cluster, broker.give_up, on_session_refused
+        ),
         peers=peers,
         silence=silence,
         control=control,
@@ -397,6 +414,26 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+        ),
+        monitoring=Monitoring(
+            broker.metrics,
+            Watched(
+                broker_id=broker_id,
+                options=options,
+                now_ms=now_ms,
+                clock_ms=timer.now_ms,
+                cluster=cluster,
+                partitions=partitions,
+                logs=logs,
+                fetchers=fetchers,
+                controller=controller,
+                control=control,
+                groups=groups,
+                transactions=transactions,
+                ask=peers.ask,
+                executor=executor,
+                partitions_max=lambda: PARTITION_SERIES_MAX,
+            ),
         ),
     )
 
