@@ -25,7 +25,9 @@ def counted(registry: Registry) -> dict[tuple[str, ...], float]:
     }
 
 
-def led(former: Leadership | None, present: Leadership, cause: Cause) -> dict[tuple[str, ...], float]:
+def led(
+    former: Leadership | None, present: Leadership, cause: Cause
+) -> dict[tuple[str, ...], float]:
     registry = Registry()
     ControllerCounts(registry).led(former, present, cause)
     return counted(registry)

@@ -305,9 +305,7 @@ class ControllerHost:
             return False
         return options.unclean_leader_election_enable
 
-    async def _run(
-        self, term: Term, queue: EventQueue, channels: ControllerChannels
-    ) -> None:
+    async def _run(self, term: Term, queue: EventQueue, channels: ControllerChannels) -> None:
         loop = asyncio.get_running_loop()
         while True:
             event = await queue.next()

@@ -49,9 +49,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         super().__init__(
             collaborators,
             TRANSACTIONS_TOPIC,
-            lambda partition: TransactionCoordinator(
-                options(), partition.leader_epoch, timed_out
-            ),
+            lambda partition: TransactionCoordinator(options(), partition.leader_epoch, timed_out),
             options().transaction_state_log_load_buffer_size,
         )
         self._allows = collaborators.allows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from barnabas.broker.cluster.controller_host import ControllerHost
-from barnabas.broker.monitoring.partition_series import Family
+from barnabas.broker.monitoring.family import Family
 from barnabas.metadata.cluster_view import BrokerView
 from barnabas.metrics.catalogue import cluster as catalogue
 from barnabas.metrics.metric import label_text

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from barnabas.broker.monitoring.consumer_lag import ConsumerLag, PartitionLag
+from barnabas.broker.monitoring.family import Family
 from barnabas.broker.monitoring.label_texts import LabelTexts
-from barnabas.broker.monitoring.partition_series import Family
 from barnabas.metrics.catalogue import groups as catalogue
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.broker.monitoring.partition_series import Family
+from barnabas.broker.monitoring.family import Family
 from barnabas.broker.storage.logs import Logs
 from barnabas.metrics.catalogue import logs as catalogue
 from barnabas.metrics.metric import label_text
@@ -29,10 +29,7 @@ class LogSeries:
         )
         yield (
             catalogue.LOGS_TO_RECOVER,
-            [
-                (label_text(("dir",), (path,)), left)
-                for path, left in logs.left_to_recover.items()
-            ],
+            [(label_text(("dir",), (path,)), left) for path, left in logs.left_to_recover.items()],
         )
         found = {path: logs.recoveries.get(path) for path in paths}
         yield (

@@ -29,7 +29,7 @@ from barnabas.broker.replication.fetchers import Fetchers
 from barnabas.broker.storage.logs import Logs
 from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.cluster_view import ClusterView
-from barnabas.metrics.registry import Registry
+from barnabas.metrics.registry import Collector, Registry
 
 TICK_S = 1.0
 REFRESH_TICKS = 10
@@ -62,8 +62,7 @@ class Monitoring:
 
     def __init__(self, registry: Registry, watched: Watched) -> None:
         parts = watched
-        ReplicaGauges(
-            registry,
+        replicas = ReplicaGauges(
             parts.broker_id,
             parts.partitions,
             parts.cluster,
@@ -71,23 +70,16 @@ class Monitoring:
             parts.fetchers,
             parts.options,
             parts.now_ms,
-            parts.clock_ms,
         )
-        registry.add_collector(LogSeries(parts.logs))
-        ControllerGauges(registry, parts.controller, parts.control)
-        registry.add_collector(BrokerSeries(parts.controller))
-        registry.add_collector(
-            PartitionSeries(
-                parts.broker_id,
-                parts.partitions,
-                parts.cluster,
-                parts.controller,
-                parts.fetchers,
-                parts.partitions_max,
-            )
+        series = PartitionSeries(
+            parts.broker_id,
+            parts.partitions,
+            parts.cluster,
+            parts.controller,
+            parts.fetchers,
+            parts.partitions_max,
         )
-        TransactionGauges(registry, parts.transactions, parts.now_ms, parts.clock_ms)
-        self._groups = GroupGauges(registry, parts.groups, parts.clock_ms)
+        self._groups = GroupGauges(parts.groups, parts.clock_ms)
         self.consumer_lag = ConsumerLag(
             parts.groups,
             parts.partitions,
@@ -96,7 +88,18 @@ class Monitoring:
             parts.now_ms,
             parts.clock_ms,
         )
-        registry.add_collector(LagSeries(self.consumer_lag, parts.partitions_max, self.refresh))
+        collectors: list[Collector] = [
+            replicas,
+            LogSeries(parts.logs),
+            ControllerGauges(parts.controller, parts.control),
+            BrokerSeries(parts.controller),
+            series,
+            self._groups,
+            LagSeries(self.consumer_lag, parts.partitions_max, self.refresh),
+            TransactionGauges(parts.transactions, parts.now_ms, parts.clock_ms),
+        ]
+        for collector in collectors:
+            registry.add_collector(collector)
         self._ticks = 0
         self._handle: asyncio.TimerHandle | None = None
         self._refresh: asyncio.Task[None] | None = None

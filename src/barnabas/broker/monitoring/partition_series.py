@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.monitoring.family import Family
 from barnabas.broker.monitoring.label_texts import LabelTexts
 from barnabas.broker.monitoring.leaderless import Leaderless, leaderless
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
@@ -24,7 +25,6 @@ from barnabas.metrics.catalogue import logs, replication
 from barnabas.metrics.metric import Metric
 from barnabas.replication.partition import Partition
 
-Family: TypeAlias = tuple[Metric, Iterable[tuple[str, float]]]
 Read: TypeAlias = Callable[[Partition], float]
 ReadLeaderless: TypeAlias = Callable[[Leaderless], float]
 

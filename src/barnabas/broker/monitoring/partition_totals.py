@@ -51,6 +51,4 @@ def count_partitions(
         if producers.first_unstable_offset is not None:
             open_ms = producers.oldest_open_ms
             late += open_ms is not None and 0 < open_ms < late_before_ms
-    return PartitionTotals(
-        hosted, led, under, under_min, at_min, reassigning, producer_ids, late
-    )
+    return PartitionTotals(hosted, led, under, under_min, at_min, reassigning, producer_ids, late)

@@ -17,7 +17,9 @@ BROKERS = Metric("kafka_brokers", Kind.GAUGE, "Brokers of the cluster.")
 BROKER_INFO = Metric(
     "kafka_broker_info", Kind.GAUGE, "Each broker of the cluster, as 1.", ("id", "address")
 )
-TOPIC_PARTITIONS = Metric("kafka_topic_partitions", Kind.GAUGE, "Partitions of a topic.", ("topic",))
+TOPIC_PARTITIONS = Metric(
+    "kafka_topic_partitions", Kind.GAUGE, "Partitions of a topic.", ("topic",)
+)
 CURRENT_OFFSET = _of_partition("current_offset", "The high watermark of a partition.")
 OLDEST_OFFSET = _of_partition("oldest_offset", "The first offset of a partition.")
 REPLICAS = _of_partition("replicas", "Replicas of a partition.")

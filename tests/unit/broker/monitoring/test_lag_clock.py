@@ -80,7 +80,9 @@ rates = st.lists(
 
 
 @given(rates, st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_a_lag_is_as_exact_as_promised(stretches: list[tuple[int, int]], where: list[float]) -> None:
+def test_a_lag_is_as_exact_as_promised(
+    stretches: list[tuple[int, int]], where: list[float]
+) -> None:
     """Compared with all samples ever taken: between the two around an offset, or near for its
     age."""
     ends = [100]

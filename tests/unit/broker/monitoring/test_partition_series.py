@@ -104,7 +104,9 @@ def test_partitions_may_go_while_their_series_are_written(tmp_path: Path) -> Non
                 for _ in series:
                     count += 1
                     if metric is OF_LEADER[0][0] and count == 2:
-                        made.parts.replicas.drop(next(iter(made.partitions.values())).topic_partition)
+                        made.parts.replicas.drop(
+                            next(iter(made.partitions.values())).topic_partition
+                        )
             return count
 
         assert serving.inside(interrupted) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA))
