@@ -122,6 +122,7 @@ def test_a_cluster_counts_each_partition_once(tmp_path: Path) -> None:
         await until(
             lambda: sum(len(each.partitions) for each in brokers) == 12, "all have their replicas"
         )
+        await until(lambda: all(each.cluster.topic("t") for each in brokers), "and know the topic")
         total = summed(*brokers)
         assert total['kafka_topic_partitions{topic="t"}'] == 6
         for number in range(6):
