@@ -51,7 +51,7 @@ def doing(
         handle: Callable[Concatenate[S, P], Awaitable[R]],
     ) -> Callable[Concatenate[S, P], Awaitable[R]]:
         @wraps(handle)
-        def with_state(self: S, *arguments: P.args, **options: P.kwargs) -> Awaitable[R]:
+        def with_state(self: S, /, *arguments: P.args, **options: P.kwargs) -> Awaitable[R]:
             if self.state is ControllerState.IDLE:
                 self.state = state
             return handle(self, *arguments, **options)

@@ -104,12 +104,12 @@ class Flusher:
                 log.finish_flush(flush, self._now_ms())
         for partition, refusal in refused:
             self._on_failed(partition, refusal)
-        for (partition, log, _), (failure, seconds) in zip(flushes, outcomes, strict=True):
-            if failure is None:
+        for (partition, log, _), (error, seconds) in zip(flushes, outcomes, strict=True):
+            if error is None:
                 self._times.record(int(seconds * 1e6))
                 self._on_flushed(partition)
             elif partition.log is log:
-                self._on_failed(partition, failure)
+                self._on_failed(partition, error)
             else:
                 self._wanted[partition] = None
 
