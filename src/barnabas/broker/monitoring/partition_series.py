@@ -27,6 +27,7 @@ from barnabas.replication.partition import Partition
 
 Read: TypeAlias = Callable[[Partition], float]
 ReadLeaderless: TypeAlias = Callable[[Leaderless], float]
+Row: TypeAlias = tuple[str, Partition]
 
 
 def _under_replicated(partition: Partition) -> int:
@@ -91,8 +92,11 @@ OF_REPLICA: tuple[tuple[Metric, Read], ...] = (
     (logs.SIZE, attrgetter("log.size_bytes")),
     (logs.SEGMENTS, attrgetter("log.segment_count")),
     (logs.LOG_START, attrgetter("log.log_start_offset")),
-    (logs.LOG_END, attrgetter("log.log_end_offset")),
 )
+
+
+def _columns(rows: list[Row]) -> tuple[list[str], list[Partition]]:
+    return [text for text, _ in rows], [partition for _, partition in rows]
 
 
 class PartitionSeries:
@@ -123,32 +127,45 @@ class PartitionSeries:
         term = self._controller.term
         unled = leaderless(term.knowledge) if term is not None else []
         hosted = list(self._partitions.items())
-        broker_id = self._broker_id
         yield exporter.TOPIC_PARTITIONS, self._topics(unled)
         if len(hosted) > self._partitions_max():
             return
-        texts = self._texts
-        texts.begin()
-        all_texts = [texts.of(key) for key, _ in hosted]
-        replicas = [partition for _, partition in hosted]
-        led = [
-            (text, partition)
-            for text, partition in zip(all_texts, replicas, strict=True)
-            if partition.leader == broker_id
+        self._texts.begin()
+        replicas: list[Row] = []
+        led: list[Row] = []
+        ends = self._read(hosted, replicas, led)
+        yield logs.LOG_END, ends
+        for _ in ends:
+            pass  # the rest, if not all of them were written
+        texts, partitions = _columns(replicas)
+        for metric, read in OF_REPLICA:
+            yield metric, zip(texts, map(read, partitions), strict=True)
+        texts, partitions = _columns(led)
+        spoken_for = set(texts) if unled else ()  # one may have got a leader meanwhile
+        others = [
+            (text, each) for each in unled if (text := self._texts.of(each[:2])) not in spoken_for
         ]
-        led_texts = [text for text, _ in led]
-        led_partitions = [partition for _, partition in led]
-        others = [(texts.of(each[:2]), each) for each in unled]
         for metric, read, read_unled in OF_LEADER:
-            series: Iterable[tuple[str, float]] = zip(
-                led_texts, map(read, led_partitions), strict=True
-            )
+            series: Iterable[tuple[str, float]] = zip(texts, map(read, partitions), strict=True)
             if others and read_unled is not None:
                 series = chain(series, [(text, read_unled(each)) for text, each in others])
             yield metric, series
-        for metric, read in OF_REPLICA:
-            yield metric, zip(all_texts, map(read, replicas), strict=True)
         yield replication.FOLLOWER_LAG, self._lags()
+
+    def _read(
+        self,
+        hosted: list[tuple[tuple[str, int], Partition]],
+        replicas: list[Row],
+        led: list[Row],
+    ) -> Iterator[tuple[str, float]]:
+        """Fill the rows; yield the log ends, so that others run while texts are made."""
+        of, broker_id = self._texts.of, self._broker_id
+        for key, partition in hosted:
+            row = of(key), partition
+            replicas.append(row)
+            if partition.leader == broker_id:
+                led.append(row)
+            yield row[0], partition.log.log_end_offset
 
     def _topics(self, unled: list[Leaderless]) -> Iterator[tuple[str, float]]:
         """Yield the number of partitions of each topic whose partition 0 is led here, or by no

@@ -86,7 +86,7 @@ def test_above_the_bound_only_topics_are_left(tmp_path: Path) -> None:
         few = serving.inside(lambda: collected(series(2)))
         assert few == {'kafka_topic_partitions{topic="t"}': 3}
         all_of_them = serving.inside(lambda: collected(series(3)))
-        assert len(all_of_them) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA))
+        assert len(all_of_them) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA) + 1)
 
 
 def test_partitions_may_go_while_their_series_are_written(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_partitions_may_go_while_their_series_are_written(tmp_path: Path) -> Non
                         )
             return count
 
-        assert serving.inside(interrupted) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA))
+        assert serving.inside(interrupted) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA) + 1)
 
 
 def test_a_cluster_counts_each_partition_once(tmp_path: Path) -> None:
