@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from barnabas.broker.coordinators.groups import GroupHost
@@ -21,8 +22,9 @@ from barnabas.model.ids import TopicPartition
 WATCHED_MS = 60_000
 GROUPS_AT_ONCE = 200
 READS_MAX = 100
-"""How many times of old records one refresh reads: a group that was idle for a week may have
-thousands of partitions."""
+FETCHES_MAX = 10
+"""How many times of old records one refresh reads here, and gets from other leaders, which send
+whole batches: a group that was idle for a week may have thousands of partitions."""
 
 
 class PartitionLag(NamedTuple):
@@ -36,8 +38,8 @@ class PartitionLag(NamedTuple):
     stable_lag: int | None
     """Records up to the last stable offset, never negative."""
     seconds: float | None
-    """How long ago the record at the committed offset was appended. If that was before this
-    broker first saw the partition, and the partition is led elsewhere, it is a lower bound."""
+    """How long ago the record at the committed offset was appended; a lower bound, or None, until
+    it is known."""
 
 
 class ConsumerLag:
@@ -155,9 +157,13 @@ class ConsumerLag:
         return partition is not None and partition.is_leader
 
     async def _read_old(self) -> None:
-        """Read the times of records that are older than the samples, where they are led here."""
-        old, self._old = list(self._old)[:READS_MAX], {}
-        for key, committed in old:
+        """Learn the times of records that are older than the samples."""
+        old, self._old = list(self._old), {}
+        here = [each for each in old if self._leads(each[0])]
+        for key, committed in here[:READS_MAX]:
             partition = self._partitions.get(key)
-            if partition is not None and partition.is_leader:
+            if partition is not None:
                 await self._times.read(key, partition.log, committed)
+        elsewhere = [each for each in old if not self._leads(each[0])]
+        for key, committed in elsewhere[:FETCHES_MAX]:
+            await self._times.learn(key, committed, partial(self._ends.head, key, committed))

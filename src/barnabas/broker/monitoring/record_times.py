@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 
 from barnabas.broker.loop import offload
@@ -21,6 +23,8 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 
+logger = logging.getLogger("barnabas.monitoring")
+
 KNOWN_MAX = 10_000
 _SPECIAL = APPEND_TIME_BIT | DELETE_HORIZON_BIT
 """With these the base timestamp is not that of a record's creation or append."""
@@ -39,21 +43,31 @@ class RecordTimes:
         return timestamp if timestamp >= 0 else None
 
     async def read(self, key: TopicPartition, log: PartitionLog, offset: int) -> None:
-        """Read the timestamp at an offset, unless that was done before."""
+        """Read the timestamp at an offset from a log, unless that was done before."""
+
+        async def head() -> bytes:
+            piece = log.read(max(offset, log.log_start_offset), HEADER_SIZE, at_least_one=False)
+            try:
+                return await offload(self._executor, piece.read)
+            finally:
+                piece.release()
+
+        await self.learn(key, offset, head)
+
+    async def learn(
+        self, key: TopicPartition, offset: int, head: Callable[[], Awaitable[bytes]]
+    ) -> None:
+        """Get the timestamp at an offset from the first bytes there, unless it is known."""
         if (key, offset) in self._known:
             return
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         self._known[key, offset] = -1  # also if it cannot be read
         try:
-            piece = log.read(max(offset, log.log_start_offset), HEADER_SIZE, at_least_one=False)
-            try:
-                data = await offload(self._executor, piece.read)
-            finally:
-                piece.release()
-        except BarnabasError:
-            return  # a consumer that reads there gets the error
-        self._known[key, offset] = timestamp_of(bytes(data))
+            self._known[key, offset] = timestamp_of(await head())
+        except BarnabasError as failure:
+            # A consumer that reads there gets the error.
+            logger.debug("%s: time of offset %d not known: %s", key, offset, failure)
 
 
 def timestamp_of(head: bytes) -> int:

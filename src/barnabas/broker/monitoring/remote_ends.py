@@ -8,10 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.broker.coordinators.collaborators import Ask
+from barnabas.kernels.batch_header import HEADER_SIZE
 from barnabas.metadata.cluster_view import ClusterView
-from barnabas.model.errors import BarnabasError
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import LATEST, TopicPartition
 from barnabas.model.isolation import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -75,6 +83,29 @@ class RemoteEnds:
         now_ms = self._clock_ms()
         self._known.update((key, (now_ms, ends)) for key, ends in found)
         return found
+
+    async def head(self, key: TopicPartition, offset: int) -> bytes:
+        """Return the first bytes of the batch at an offset; raise if its leader has none."""
+        topic = self._cluster.topic(key.topic)
+        leader = self.leader_of(key)
+        if topic is None or leader < 0:
+            raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE)
+        wanted = FetchPartition(
+            partition=key.partition, fetch_offset=offset, partition_max_bytes=HEADER_SIZE
+        )
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=HEADER_SIZE,  # a leader returns one batch whatever its size
+            topics=[FetchTopic(topic=key.topic, topic_id=topic.topic_id, partitions=[wanted])],
+        )
+        response: FetchResponse = await self._ask(leader, request, TIMEOUT_MS)
+        for found in response.responses:
+            for data in found.partitions:
+                if data.error_code:
+                    raise RequestError(ErrorCode.of(data.error_code))
+                return bytes(data.records[:HEADER_SIZE]) if data.records else b""
+        raise RequestError(ErrorCode.of(response.error_code))
 
     def leader_of(self, key: TopicPartition) -> int:
         """Return the leader of a partition as the controller sent it, -1 if there is none."""

@@ -15,6 +15,7 @@ from barnabas.coordination.memory import MemoryStore
 from barnabas.groups.call import Call
 from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.ids import TopicPartition
+from barnabas.records.builder import build_batch
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -140,5 +141,47 @@ def test_the_lag_of_one_group_can_be_asked_for(tmp_path: Path) -> None:
         (row,) = lag.of(coordinator, "g")
         assert (row.lag, row.stable_lag, row.seconds) == (None, None, None)
         await alone.stop()
+
+    asyncio.run(story())
+
+
+def test_old_records_elsewhere_are_asked_for_their_time(tmp_path: Path) -> None:
+    """The coordinator has just started, and the lag is of long ago."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        first, second = (broker(store, tmp_path, number, **OPTIONS) for number in range(2))
+        await first.start()
+        await second.start()
+        await create(first, NewTopic("t", 2, 1))
+        await until(lambda: first.cluster.topic("t") and second.cluster.topic("t"), "both know it")
+        coordinator = [first, second][await first.groups.find("g")]
+        await until(lambda: list(coordinator.groups.loaded_shards()), "it has loaded its groups")
+        other = second if coordinator is first else first
+        (partition,) = [p for p in other.partitions.values() if p.topic_partition.topic == "t"]
+        hours_ms = 5 * 3_600_000
+        rows = [(other.now_ms() - hours_ms, None, b"old" * 100)] * 5
+        other.partitions.append(partition, bytearray(build_batch(rows)), 1, 9, other.now_ms())
+        key = partition.topic_partition
+        await commit(coordinator, {key.partition: 2})
+        lag = coordinator.parts.monitoring.consumer_lag
+        (machine,) = lag.coordinators()
+
+        def seconds() -> float | None:
+            lag.watch()
+            (row,) = lag.of(machine, "g")
+            return row.seconds
+
+        seconds()
+        await lag.refresh()
+        known = seconds()
+        assert known is not None
+        assert known < 3600, "not longer than it has looked at the partition"
+        await lag.refresh()
+        known = seconds()
+        assert known is not None
+        assert hours_ms / 1000 <= known < hours_ms / 1000 + 60
+        await second.stop()
+        await first.stop()
 
     asyncio.run(story())
