@@ -34,6 +34,7 @@ from barnabas.aio import admin_calls as calls
 from barnabas.aio.running import running_loop
 from barnabas.client.client_id import admin_client_id
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection_stats import with_count
 from barnabas.client.errors import IllegalStateError
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
@@ -119,7 +120,7 @@ class AIOKafkaAdminClient:
 
         admin.metrics()["admin-client-metrics"]["request-total"]
         """
-        return self.client.metrics("admin-client")
+        return with_count(self.client.metrics("admin-client"))
 
     # Calls of aiokafka.
     create_topics = call(calls.create_topics)

@@ -38,13 +38,14 @@ from barnabas.coordination.contract import Coordination
 from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.tree_schema import user_of
+from barnabas.metrics.catalogue.rejections import REJECTIONS
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.security.acl.authorizer import AclAuthorizer
-from barnabas.security.acl.binding import title
+from barnabas.security.acl.binding import Binding, title
 from barnabas.security.audit import AuditLog
 from barnabas.security.authorizer import (
     CLUSTER_NAME,
@@ -212,6 +213,10 @@ class Broker:
         """Raise unless the client may act as a broker of this cluster."""
         self.check_cluster(session, Operation.CLUSTER_ACTION)
 
+    def rejected(self, reason: str) -> None:
+        """Count that something a client sent is rejected."""
+        self.metrics.counter(REJECTIONS, reason).add()
+
     def audit_change(self, session: Session, event: str, **details: str) -> None:
         """Record a change of security in the audit log; details must not have secrets."""
         self.audit.event(
@@ -228,11 +233,11 @@ class Broker:
     ) -> None:
         authorizer, principal, host = self.authorizer, session.principal, session.client_host
 
-        def rule() -> str:
+        def rule() -> Binding | str:
             if not isinstance(authorizer, AclAuthorizer):
                 return type(authorizer).__name__
             decision = authorizer.explain(principal, host, operation, resource, name)
-            return str(decision.rule or decision.reason)
+            return decision.rule or decision.reason
 
         self.audit.decision(
             str(principal),
@@ -357,6 +362,7 @@ class Broker:
     def topic_removed(self, topic: str) -> None:
         """Forget a topic that is being deleted."""
         self.configs.set_topic(topic, None)
+        self.partitions.traffic.topic_deleted(topic)
         self.groups.topics_deleted(topic)
 
     def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
@@ -373,6 +379,7 @@ class Broker:
             self.parts.network.configure(self.options)
             self.parts.housekeeping.renew_tls()
             self.parts.address_changes.look()
+            self._life.configure_metrics(self.options)
         elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
             self.quotas.configs_changed(entity_type, name, configs)
             if entity_type == "users":
@@ -396,6 +403,11 @@ class Broker:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints of this broker, with the ports that are bound."""
         return self.parts.network.endpoints
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Return where metrics are served over HTTP; None if they are not."""
+        return self._life.metrics_address
 
     @property
     def broker_epoch(self) -> int:

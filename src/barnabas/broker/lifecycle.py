@@ -21,6 +21,7 @@ from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.loop import IoThreads
 from barnabas.broker.monitoring.coordination_metrics import CoordinationMetrics
+from barnabas.broker.monitoring.health import Health
 from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.logs import Logs
@@ -29,6 +30,8 @@ from barnabas.log.files import DiskFiles, Files
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+    from barnabas.broker.monitoring.metrics_listener import MetricsListener
+    from barnabas.config.broker import BrokerOptions
 
 DRAIN_S_MAX = 30.0
 """How long a broker that stops waits for requests in progress."""
@@ -55,6 +58,8 @@ class Lifecycle:
         self._random_bytes = random_bytes
         self._parts: Parts | None = None
         self._running = False
+        self.health = Health()
+        self._metrics_listener: MetricsListener | None = None
 
     # starting
 
@@ -71,8 +76,13 @@ class Lifecycle:
             self._random_bytes,
         )
         try:
+            self.health.entered("starting: joining the cluster")
+            if options.metrics_address is not None:
+                await self._build_metrics_listener().configure(options)
             parts = self._build_parts(logs, await self._join_cluster(logs))
+            self.health.entered("starting: loading the logs")
             await self._load(parts)
+            self.health.entered("starting: waiting for the controller")
             await self._serve(parts)
         except (Exception, asyncio.CancelledError):  # not what ends the loop itself
             if self._parts is not None:
@@ -80,6 +90,31 @@ class Lifecycle:
             await self._abandon(logs)
             raise
         self._running = True
+        self.health.serving(lambda: _hindrance(parts))
+
+    def _build_metrics_listener(self) -> MetricsListener:
+        # Imported here: a broker that does not serve its metrics need not have it in memory.
+        from barnabas.broker.monitoring.metrics_listener import MetricsListener
+
+        broker = self._broker
+        listener = MetricsListener(broker.metrics, self.health, self._executor, broker.clock)
+        if self._parts is not None:
+            listener.exporter = self._parts.cluster_exporter
+        self._metrics_listener = listener
+        return listener
+
+    def configure_metrics(self, options: BrokerOptions) -> None:
+        """Serve metrics where changed options say, or no longer."""
+        listener = self._metrics_listener
+        if listener is None and options.metrics_address is not None and self._running:
+            listener = self._build_metrics_listener()
+        if listener is not None:
+            listener.reconfigure(options)
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Return where metrics are served; None if they are not."""
+        return None if self._metrics_listener is None else self._metrics_listener.address
 
     async def _join_cluster(self, logs: Logs) -> Registration:
         broker = self._broker
@@ -115,6 +150,8 @@ class Lifecycle:
             on_session_refused=self._coordination.refused,
         )
         self._broker.take_parts(self._parts)
+        if self._metrics_listener is not None:
+            self._metrics_listener.exporter = self._parts.cluster_exporter
         return self._parts
 
     async def _load(self, parts: Parts) -> None:
@@ -196,6 +233,8 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         broker, tree = self._broker, parts.registration.tree
+        why = f": {broker.lost_reason}" if broker.lost_reason else ""
+        self.health.entered(f"stopping{why}")
         await hand_over(
             broker.options,
             parts.registration,
@@ -233,10 +272,12 @@ class Lifecycle:
         await parts.housekeeping.drain()
         await parts.log_failures.drain()
         parts.peers.close()
+        parts.cluster_peers.close()
         parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.logs.close(broker.now_ms(), parts.registration.epoch)
         await tree.close()
+        await self._close_metrics_listener()  # last: until here it says that the broker stops
         self._shut_executor()
 
     async def _answer_producers(self, parts: Parts) -> None:
@@ -268,6 +309,7 @@ class Lifecycle:
         await parts.fetchers.stop()
         await parts.controller.stop()
         parts.peers.close()
+        parts.cluster_peers.close()
         parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.monitoring.stop()
@@ -284,6 +326,7 @@ class Lifecycle:
 
     async def _abandon(self, logs: Logs) -> None:
         """Release the network, the files, the tree and the threads."""
+        await self._close_metrics_listener()
         if self._parts is not None:
             await self._parts.network.close()
         logs.abandon()
@@ -291,6 +334,20 @@ class Lifecycle:
             await self._tree.close()
         self._shut_executor()
 
+    async def _close_metrics_listener(self) -> None:
+        if self._metrics_listener is not None:
+            await self._metrics_listener.close()
+
     def _shut_executor(self) -> None:
         if self._own_executor and self._executor is not None:
             self._executor.shutdown(wait=False)
+
+
+def _hindrance(parts: Parts) -> str | None:
+    """Return why a broker that runs cannot serve clients at the moment; None if it can."""
+    state = parts.registration.tree.state
+    if state is not SessionState.CONNECTED:
+        return f"the session with the coordination service is {state.value}"
+    if parts.silence.is_silent:
+        return "its session may have ended: another broker may lead its partitions"
+    return None

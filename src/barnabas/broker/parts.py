@@ -35,6 +35,7 @@ from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
+from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
 from barnabas.broker.monitoring.monitoring import Monitoring, Watched
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
@@ -69,9 +70,6 @@ from barnabas.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-
-PARTITION_SERIES_MAX = 20_000
-"""Above so many partitions, metrics are per topic and in total only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +118,10 @@ class Parts:
     sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
+    # monitoring
+    cluster_peers: Peers
+    """For the exporter alone: what it asks may take long, and must not delay others."""
+    cluster_exporter: ClusterExporter
 
     housekeeping: Housekeeping
     monitoring: Monitoring
@@ -361,6 +363,7 @@ def build_parts(
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
     network = _network(broker, silence, timer, executor, quotas, sasl)
+    cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -400,6 +403,8 @@ def build_parts(
         sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
+        cluster_peers=cluster_peers,
+        cluster_exporter=ClusterExporter(cluster, cluster_peers.ask),
         housekeeping=Housekeeping(
             options,
             now_ms,
@@ -430,9 +435,8 @@ def build_parts(
                 control=control,
                 groups=groups,
                 transactions=transactions,
-                ask=peers.ask,
+                ask=cluster_peers.ask,
                 executor=executor,
-                partitions_max=lambda: PARTITION_SERIES_MAX,
             ),
         ),
     )

@@ -70,7 +70,17 @@ _MOVED = frozenset(
 class FetchCounts:
     """Counts the fetches of one consumer, their latencies and bytes."""
 
-    __slots__ = ("bytes", "failures", "fetches", "latency_ms", "latency_ms_max", "parts")
+    __slots__ = (
+        "_response_bytes",
+        "bytes",
+        "bytes_max",
+        "failures",
+        "fetches",
+        "latency_ms",
+        "latency_ms_max",
+        "parts",
+        "topics",
+    )
 
     def __init__(self) -> None:
         self.fetches = 0
@@ -79,17 +89,27 @@ class FetchCounts:
         self.bytes = 0
         self.latency_ms = 0.0
         self.latency_ms_max = 0.0
+        self.bytes_max = 0
+        self.topics: dict[str, int] = {}
+        """Bytes by topic."""
+        self._response_bytes = 0
+        """Bytes of the response that is being read."""
 
     def answered(self, latency_ms: float) -> None:
         """Count a response."""
         self.fetches += 1
+        self._response_bytes = 0
         self.latency_ms += latency_ms
         self.latency_ms_max = max(self.latency_ms_max, latency_ms)
 
-    def received(self, size: int) -> None:
-        """Count the bytes and records of one partition."""
+    def received(self, topic: str, size: int) -> None:
+        """Count the bytes of one partition in the response that was counted last."""
         self.parts += 1
         self.bytes += size
+        self.topics[topic] = self.topics.get(topic, 0) + size
+        self._response_bytes += size
+        if self._response_bytes > self.bytes_max:
+            self.bytes_max = self._response_bytes
 
     def metrics(self, records: int, elapsed_s: float) -> dict[str, float]:
         """Return the counters under the names that Kafka's consumers use."""
@@ -101,6 +121,7 @@ class FetchCounts:
             "fetch-latency-avg": self.latency_ms / self.fetches if self.fetches else 0.0,
             "fetch-latency-max": self.latency_ms_max,
             "fetch-size-avg": self.bytes / self.fetches if self.fetches else 0.0,
+            "fetch-size-max": self.bytes_max,
             "bytes-consumed-total": self.bytes,
             "bytes-consumed-rate": self.bytes * rate,
             "records-consumed-total": records,
@@ -423,7 +444,7 @@ class Fetcher:
         if next_offset == want.offset:
             fetch.halted = True  # not one whole batch: the buffer raises it
         self._arrived += size
-        self.counts.received(size)
+        self.counts.received(want.partition.topic, size)
         self._buffer.deliver(CompletedFetch(fetch, fetch.state, fetch.version, cursor, size))
         return True
 

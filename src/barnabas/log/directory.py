@@ -46,7 +46,7 @@ NAME_BYTES_MAX = 255
 _MOVED = re.compile(r"^(.+)\.[0-9a-f]{32}-(delete|future|stray)$")
 _NAME = re.compile(r"^(.+)-(\d+)$")
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("barnabas.logs")
 
 _Load: TypeAlias = Callable[[TopicPartition], "PartitionLog | Damaged"]
 Each: TypeAlias = Callable[[_Load, Iterable[TopicPartition]], "Iterable[PartitionLog | Damaged]"]

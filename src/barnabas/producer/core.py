@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection_stats import with_count
 from barnabas.client.errors import (
     KafkaTimeoutError,
     ProducerClosed,
@@ -389,7 +390,7 @@ class ProducerCore:
         )
         for name, values in own.items():
             groups.setdefault(name, {}).update(values)
-        return groups
+        return with_count(groups)
 
     def _waits_for(self, topic: str) -> bool:
         return any(

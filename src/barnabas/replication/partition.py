@@ -31,6 +31,7 @@ from barnabas.replication.follower_progress import Follower
 from barnabas.replication.isr_state import IsrState, Proposal
 from barnabas.replication.leader_context import ALONE, LeaderContext
 from barnabas.replication.role import Role
+from barnabas.replication.topic_traffic import TopicTraffic
 
 OFFSET_BYTES = 8
 """A batch begins with its first offset."""
@@ -59,6 +60,7 @@ class Partition:
         "replicas",
         "topic_id",
         "topic_partition",
+        "traffic",
     )
 
     def __init__(
@@ -78,6 +80,8 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.adding: tuple[int, ...] = ()
         self.removing: tuple[int, ...] = ()
+        self.traffic: TopicTraffic | None = None
+        """The numbers of its topic, which it shares with the others; None before any traffic."""
         self._assigned = NO_LEADER
         self._muted = False
         self._unconfirmed = False

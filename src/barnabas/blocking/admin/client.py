@@ -25,7 +25,7 @@ from barnabas.blocking.admin import (
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import admin_client_id
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.client.connection_stats import refuse_raw
+from barnabas.client.connection_stats import refuse_raw, with_count
 from barnabas.client.errors import IllegalStateError
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
@@ -95,7 +95,7 @@ class KafkaAdminClient:
         client = self.client
 
         async def read() -> dict[str, dict[str, float]]:
-            return client.metrics("admin-client")
+            return with_count(client.metrics("admin-client"))
 
         return self._thread.call(read())
 

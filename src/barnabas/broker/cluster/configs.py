@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
+from barnabas.broker.cluster.broker_loggers import BrokerLoggers
 from barnabas.config.alteration import (
     Change,
     alter_broker,
@@ -28,7 +29,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.security.password_encoder import Encoding, PasswordEncoder
 
-logger = logging.getLogger("barnabas.configs")
+logger = logging.getLogger("barnabas.config")
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of config resources, as numbered on the wire."""
@@ -56,6 +57,8 @@ class Configs:
         self._check = check
         self._topics: dict[str, Mapping[str, str]] = {}
         self._lock = asyncio.Lock()
+        self.loggers = BrokerLoggers()
+        """The levels of this process's loggers."""
 
     @property
     def options(self) -> BrokerOptions:
@@ -120,7 +123,7 @@ class Configs:
         return self._sources.describe_topic(overrides, names)
 
     def describe(
-        self, resource_type: int, name: str, names: Iterable[str] | None
+        self, resource_type: int, name: str, names: Collection[str] | None
     ) -> list[Described]:
         """Describe a resource, as DescribeConfigs names it."""
         if resource_type == TOPIC:
@@ -131,7 +134,10 @@ class Configs:
                 return self._sources.describe_cluster(names)
             self._check_broker(name)
             return self._sources.describe(names)
-        if resource_type in (CLIENT_METRICS, GROUP, BROKER_LOGGER):
+        if resource_type == BROKER_LOGGER:
+            self._check_broker(name)
+            return self.loggers.describe(names)
+        if resource_type in (CLIENT_METRICS, GROUP):
             return []
         raise _unsupported(resource_type)
 
@@ -145,6 +151,10 @@ class Configs:
         dry_run: bool,
     ) -> None:
         """Change single values."""
+        if resource_type == BROKER_LOGGER:
+            self._check_broker(name)
+            self.loggers.alter(changes, dry_run=dry_run)
+            return
         async with self._lock:
             if resource_type == TOPIC:
                 self._check_topic_exists(name)

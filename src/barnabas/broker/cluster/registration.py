@@ -33,7 +33,7 @@ from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.errors import BarnabasError, ConfigError, StorageError
 from barnabas.model.ids import new_uuid, uuid_text
 
-logger = logging.getLogger("barnabas.registration")
+logger = logging.getLogger("barnabas.coordination")
 
 COORDINATION_FILE = "coordination.sqlite"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -44,6 +45,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
             ),
             options.offsets_load_buffer_size,
             options.offsets_topic_compression_codec,
+            logger=logging.getLogger("barnabas.groups"),
         )
 
     def call(self, request: Request[Any], token: Hashable = None) -> Call:

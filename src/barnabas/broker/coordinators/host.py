@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from barnabas.metadata.topic_store import NewTopic
     from barnabas.replication.partition import Partition
 
-logger = logging.getLogger("barnabas.coordinator")
-
 KNOWN_IDS_MAX = 10_000
 LOAD_SLICE_S = 0.01
 """How long loading may block the loop before it yields."""
@@ -79,8 +77,11 @@ class CoordinatorHost(ABC, Generic[M]):
         make_machine: Callable[[Partition], M],
         load_bytes: int,
         codec: int = 0,
+        *,
+        logger: logging.Logger,
     ) -> None:
         self.topic = topic
+        self._logger = logger
         self.shards: dict[int, Shard[M]] = {}
         self._options = collaborators.options
         self._now_ms = collaborators.now_ms
@@ -241,7 +242,7 @@ class CoordinatorHost(ABC, Generic[M]):
                 await self._replay_log(shard)
         except Exception as failure:  # of any kind: it would be reported nowhere else
             key = shard.partition.topic_partition
-            logger.exception(
+            self._logger.exception(
                 "%s: loading failed, coordinator unavailable until its leader changes", key
             )
             if isinstance(failure, StorageError):
@@ -320,7 +321,7 @@ class CoordinatorHost(ABC, Generic[M]):
             code = ErrorCode.KAFKA_STORAGE_ERROR
             if isinstance(failure, RequestError):
                 code = failure.code
-            logger.error("%s: append failed: %s", shard.partition.topic_partition, failure)
+            self._logger.error("%s: append failed: %s", shard.partition.topic_partition, failure)
             self.fail(outcome, code)
             return
         # A reply without records must not overtake those that wait: it may show their effect.

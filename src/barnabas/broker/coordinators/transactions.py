@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             TRANSACTIONS_TOPIC,
             lambda partition: TransactionCoordinator(options(), partition.leader_epoch, timed_out),
             options().transaction_state_log_load_buffer_size,
+            logger=logging.getLogger("barnabas.transactions"),
         )
         self._allows = collaborators.allows
         self._ask = collaborators.ask

@@ -117,12 +117,15 @@ _OPEN: tuple[Case, ...] = ()
 """Everyone may ask."""
 
 
-def _configs(operation: Operation) -> tuple[Case, ...]:
-    return (
+def _configs(operation: Operation, *, loggers: bool = True) -> tuple[Case, ...]:
+    cases = (
         _case("a topic", _each((operation, TOPIC), named=True)),
         _case("a broker", _each((operation, CLUSTER))),
         _case("a group", _each((operation, GROUP), named=True)),
     )
+    if not loggers:
+        return cases
+    return (*cases, _case("a broker's loggers", _each((operation, CLUSTER))))
 
 
 AUTHORIZATION: dict[str, tuple[Case, ...]] = {
@@ -216,7 +219,7 @@ AUTHORIZATION: dict[str, tuple[Case, ...]] = {
     "CreateAcls": (_case("an ACL", _each((ALTER, CLUSTER))),),
     "DeleteAcls": (_case("a filter", _each((ALTER, CLUSTER))),),
     "DescribeConfigs": _configs(DESCRIBE_CONFIGS),
-    "AlterConfigs": _configs(ALTER_CONFIGS),
+    "AlterConfigs": _configs(ALTER_CONFIGS, loggers=False),
     "IncrementalAlterConfigs": _configs(ALTER_CONFIGS),
     "AlterReplicaLogDirs": (_case("a replica", _each((ALTER, CLUSTER))),),
     "DescribeLogDirs": (

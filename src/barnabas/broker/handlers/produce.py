@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
+from barnabas.broker.partitions.rejected_batches import count_rejected, reason_of
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.kernels.batch_header import (
     ATTRIBUTES_AT,
@@ -141,7 +142,7 @@ def _handle(
         results = []
         for data in topic.partition_data:
             if refusal is not None:
-                result = _refused(data.index, refusal)
+                result = _refused(broker, data.index, refusal)
             else:
                 result = _append(broker, request, name, data, waiting, verdicts)
             if result.error_code:
@@ -157,7 +158,7 @@ def _handle(
             reason = ErrorCode.of(failed.error_code).name
             request.connection.close(f"produce with acks=0 failed: {reason}")
         else:
-            request.skip_answer()
+            request.skip_answer(broker.clock())
         return None
     if waiting:
         operation = broker.partitions.when_safe(
@@ -273,37 +274,40 @@ def _append(
     index = data.index
     partition = broker.partitions.get((topic, index))
     if partition is None:
-        return _refused(index, broker.absent(topic, index))
+        return _refused(broker, index, broker.absent(topic, index))
     if data.records is None:
-        return _refused(index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
+        return _refused(broker, index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
     acks = request.body.acks
     if acks not in (-1, 0, 1):
         return _refused(
+            broker,
             index,
             RequestError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be -1, 0 or 1"),
         )
     transactional_id = request.body.transactional_id
     if transactional_id is not None and _is_transactional(data.records):
         if not partition.is_leader:  # a coordinator's answer is not ours to report
-            return _refused(index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            return _refused(broker, index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         code = verdicts.get(partition.topic_partition)
         if code is None:
             code = _verify(broker, request, transactional_id, partition, data.records)
         elif code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
-            return _refused(index, RequestError(code))
+            return _refused(broker, index, RequestError(code))
     try:
         appended = broker.partitions.append(
             partition, data.records, acks, request.version, broker.now_ms()
         )
-    except RequestError as refusal:
-        return _refused(index, refusal)
-    except CorruptRecordError as corrupt:
-        return _refused(index, RequestError(corrupt.code, str(corrupt)))
-    except StorageError as failure:
+    except (RequestError, CorruptRecordError, StorageError) as failure:
+        count_rejected(broker.partitions.traffic.of(partition), len(data.records), failure)
+        if isinstance(failure, RequestError):
+            return _refused(broker, index, failure)
+        if isinstance(failure, CorruptRecordError):
+            return _refused(broker, index, RequestError(failure.code, str(failure)))
         broker.partitions.append_failed(partition, failure)
-        return _refused(index, RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)))
+        refusal = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+        return _refused(broker, index, refusal)
     result = PartitionProduceResponse(
         index=index,
         base_offset=appended.first_offset,
@@ -370,7 +374,10 @@ def _verify(
     return code
 
 
-def _refused(index: int, refusal: RequestError) -> PartitionProduceResponse:
+def _refused(broker: Broker, index: int, refusal: RequestError) -> PartitionProduceResponse:
+    reason = reason_of(refusal)
+    if reason is not None:
+        broker.rejected(reason)
     errors = getattr(refusal, "record_errors", ())
     return PartitionProduceResponse(
         index=index,

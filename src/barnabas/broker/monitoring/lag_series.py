@@ -1,7 +1,4 @@
-"""The series of groups: offsets, lag, members; each group is exposed by its coordinator.
-
-Sums per topic stay when there are too many partitions for series of their own.
-"""
+"""The series of groups: offsets, lag, members; each group is exposed by its coordinator."""
 
 from __future__ import annotations
 
@@ -28,15 +25,9 @@ class _OfTopic(NamedTuple):
 class LagSeries:
     """A collector; it reads one group after the other while the first family is written."""
 
-    def __init__(
-        self,
-        consumer_lag: ConsumerLag,
-        partitions_max: Callable[[], int],
-        on_first: Callable[[], None],
-    ) -> None:
+    def __init__(self, consumer_lag: ConsumerLag, on_first: Callable[[], None]) -> None:
         """Call `on_first` at the first scrape after a while: other leaders must be asked."""
         self._lag = consumer_lag
-        self._partitions_max = partitions_max
         self._on_first = on_first
         self._groups = LabelTexts("consumergroup")
         self._topics = LabelTexts("consumergroup", "topic")
@@ -48,36 +39,59 @@ class LagSeries:
             self._on_first()
         for texts in (self._groups, self._topics, self._partitions):
             texts.begin()
-        topics: list[_OfTopic] = []
-        rows: list[tuple[str, PartitionLag]] = []
-        members = self._read(topics, rows)
-        yield catalogue.MEMBERS, members
-        for _ in members:
-            pass  # the rest, if not all of them were written
-        yield catalogue.CURRENT_OFFSET_SUM, ((each.text, each.offsets) for each in topics)
-        yield catalogue.LAG_SUM, _known((each.text, each.lag) for each in topics)
-        yield catalogue.STABLE_LAG_SUM, _known((each.text, each.stable_lag) for each in topics)
-        yield catalogue.LAG_SECONDS_MAX, _known((each.text, each.seconds) for each in topics)
-        if len(rows) > self._partitions_max():
-            return
-        yield catalogue.CURRENT_OFFSET, ((text, row.committed) for text, row in rows)
-        yield catalogue.LAG, _known((text, row.lag) for text, row in rows)
-        yield catalogue.STABLE_LAG, _known((text, row.stable_lag) for text, row in rows)
-        yield catalogue.LAG_SECONDS, _known((text, row.seconds) for text, row in rows)
+        read = _Groups(self._lag, self._groups, self._topics, self._partitions)
+        topics, rows = read.topics, read.rows
+        yield catalogue.MEMBERS, read.members
+        yield catalogue.CURRENT_OFFSET_SUM, ((each.text, each.offsets) for each in topics())
+        yield catalogue.LAG_SUM, _known((each.text, each.lag) for each in topics())
+        yield catalogue.STABLE_LAG_SUM, _known((each.text, each.stable_lag) for each in topics())
+        yield catalogue.LAG_SECONDS_MAX, _known((each.text, each.seconds) for each in topics())
+        yield catalogue.CURRENT_OFFSET, ((text, row.committed) for text, row in rows())
+        yield catalogue.LAG, _known((text, row.lag) for text, row in rows())
+        yield catalogue.STABLE_LAG, _known((text, row.stable_lag) for text, row in rows())
+        yield catalogue.LAG_SECONDS, _known((text, row.seconds) for text, row in rows())
 
-    def _read(
-        self, topics: list[_OfTopic], rows: list[tuple[str, PartitionLag]]
-    ) -> Iterator[tuple[str, float]]:
-        """Read all groups; yield the number of members of each."""
+
+class _Groups:
+    """All groups as of one scrape, read once."""
+
+    def __init__(
+        self, lag: ConsumerLag, groups: LabelTexts, topics: LabelTexts, partitions: LabelTexts
+    ) -> None:
+        self._lag = lag
+        self._group_texts = groups
+        self._topic_texts = topics
+        self._partition_texts = partitions
+        self._topics: list[_OfTopic] = []
+        self._rows: list[tuple[str, PartitionLag]] = []
+        self.members = self._read()
+        """Yields the number of members of each group; that is what reads the groups."""
+
+    def topics(self) -> Iterator[_OfTopic]:
+        """Yield each topic of each group."""
+        self._finish()
+        yield from self._topics
+
+    def rows(self) -> Iterator[tuple[str, PartitionLag]]:
+        """Yield each partition of each group."""
+        self._finish()
+        yield from self._rows
+
+    def _finish(self) -> None:
+        """Read the groups that are left, if the writer has not taken all members."""
+        for _ in self.members:
+            pass
+
+    def _read(self) -> Iterator[tuple[str, float]]:
         for coordinator in self._lag.coordinators():
             for group_id, group in list(coordinator.groups.items()):
                 by_topic: dict[str, list[PartitionLag]] = {}
                 for row in self._lag.of(coordinator, group_id):
                     by_topic.setdefault(row.key.topic, []).append(row)
-                    rows.append((self._partitions.of((group_id, *row.key)), row))
+                    self._rows.append((self._partition_texts.of((group_id, *row.key)), row))
                 for topic, found in by_topic.items():
-                    topics.append(self._sum(self._topics.of((group_id, topic)), found))
-                yield self._groups.of((group_id,)), len(group.members)
+                    self._topics.append(self._sum(self._topic_texts.of((group_id, topic)), found))
+                yield self._group_texts.of((group_id,)), len(group.members)
 
     def _sum(self, text: str, rows: list[PartitionLag]) -> _OfTopic:
         offsets = sum(row.committed for row in rows)
@@ -93,8 +107,6 @@ class LagSeries:
         )
 
 
-def _known(
-    series: Iterator[tuple[str, float | None]],
-) -> Iterator[tuple[str, float]]:
+def _known(series: Iterator[tuple[str, float | None]]) -> Iterator[tuple[str, float]]:
     """Leave out what is not known: a placeholder would spoil sums."""
     return ((text, value) for text, value in series if value is not None)

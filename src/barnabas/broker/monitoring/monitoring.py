@@ -53,8 +53,6 @@ class Watched:
     transactions: TransactionHost
     ask: Ask
     executor: Executor | None
-    partitions_max: Callable[[], int]
-    """Above so many partitions there are no series of single ones."""
 
 
 class Monitoring:
@@ -77,7 +75,6 @@ class Monitoring:
             parts.cluster,
             parts.controller,
             parts.fetchers,
-            parts.partitions_max,
         )
         self._groups = GroupGauges(parts.groups, parts.clock_ms)
         self.consumer_lag = ConsumerLag(
@@ -95,7 +92,7 @@ class Monitoring:
             BrokerSeries(parts.controller),
             series,
             self._groups,
-            LagSeries(self.consumer_lag, parts.partitions_max, self.refresh),
+            LagSeries(self.consumer_lag, self.refresh),
             TransactionGauges(parts.transactions, parts.now_ms, parts.clock_ms),
         ]
         for collector in collectors:

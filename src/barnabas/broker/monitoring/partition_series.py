@@ -3,7 +3,7 @@
 What is about a partition comes from its leader. The controller speaks for those without one. So
 sums over the brokers count everything once.
 
-With more partitions than the bound only the numbers per topic are left.
+Label texts are made as they are needed: nothing here takes long at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from barnabas.replication.partition import Partition
 
 Read: TypeAlias = Callable[[Partition], float]
 ReadLeaderless: TypeAlias = Callable[[Leaderless], float]
-Row: TypeAlias = tuple[str, Partition]
 
 
 def _under_replicated(partition: Partition) -> int:
@@ -92,11 +91,8 @@ OF_REPLICA: tuple[tuple[Metric, Read], ...] = (
     (logs.SIZE, attrgetter("log.size_bytes")),
     (logs.SEGMENTS, attrgetter("log.segment_count")),
     (logs.LOG_START, attrgetter("log.log_start_offset")),
+    (logs.LOG_END, attrgetter("log.log_end_offset")),
 )
-
-
-def _columns(rows: list[Row]) -> tuple[list[str], list[Partition]]:
-    return [text for text, _ in rows], [partition for _, partition in rows]
 
 
 class PartitionSeries:
@@ -109,15 +105,12 @@ class PartitionSeries:
         cluster: ClusterView,
         controller: ControllerHost,
         fetchers: Fetchers,
-        partitions_max: Callable[[], int],
     ) -> None:
-        """Leave out the series of single partitions above `partitions_max` of them."""
         self._broker_id = broker_id
         self._partitions = partitions
         self._cluster = cluster
         self._controller = controller
         self._fetchers = fetchers
-        self._partitions_max = partitions_max
         self._texts = LabelTexts("topic", "partition")
         self._topic_texts = LabelTexts("topic")
         self._follower_texts = LabelTexts("clientId", "topic", "partition")
@@ -126,46 +119,25 @@ class PartitionSeries:
         """Yield the families; see `Collector`."""
         term = self._controller.term
         unled = leaderless(term.knowledge) if term is not None else []
-        hosted = list(self._partitions.items())
+        keys = list(self._partitions)
+        replicas = list(self._partitions.values())
+        own = self._broker_id
+        led_keys = [key for key, each in zip(keys, replicas, strict=True) if each.leader == own]
+        led = [each for each in replicas if each.leader == own]
         yield exporter.TOPIC_PARTITIONS, self._topics(unled)
-        if len(hosted) > self._partitions_max():
-            return
+        of = self._texts.of
         self._texts.begin()
-        replicas: list[Row] = []
-        led: list[Row] = []
-        ends = self._read(hosted, replicas, led)
-        yield logs.LOG_END, ends
-        for _ in ends:
-            pass  # the rest, if not all of them were written
-        texts, partitions = _columns(replicas)
         for metric, read in OF_REPLICA:
-            yield metric, zip(texts, map(read, partitions), strict=True)
-        texts, partitions = _columns(led)
-        spoken_for = set(texts) if unled else ()  # one may have got a leader meanwhile
-        others = [
-            (text, each) for each in unled if (text := self._texts.of(each[:2])) not in spoken_for
-        ]
+            yield metric, zip(map(of, keys), map(read, replicas), strict=True)
         for metric, read, read_unled in OF_LEADER:
-            series: Iterable[tuple[str, float]] = zip(texts, map(read, partitions), strict=True)
-            if others and read_unled is not None:
-                series = chain(series, [(text, read_unled(each)) for text, each in others])
+            series: Iterable[tuple[str, float]] = zip(
+                map(of, led_keys), map(read, led), strict=True
+            )
+            if unled and read_unled is not None:
+                others = [(of(each[:2]), read_unled(each)) for each in unled]
+                series = chain(series, others)
             yield metric, series
         yield replication.FOLLOWER_LAG, self._lags()
-
-    def _read(
-        self,
-        hosted: list[tuple[tuple[str, int], Partition]],
-        replicas: list[Row],
-        led: list[Row],
-    ) -> Iterator[tuple[str, float]]:
-        """Fill the rows; yield the log ends, so that others run while texts are made."""
-        of, broker_id = self._texts.of, self._broker_id
-        for key, partition in hosted:
-            row = of(key), partition
-            replicas.append(row)
-            if partition.leader == broker_id:
-                led.append(row)
-            yield row[0], partition.log.log_end_offset
 
     def _topics(self, unled: list[Leaderless]) -> Iterator[tuple[str, float]]:
         """Yield the number of partitions of each topic whose partition 0 is led here, or by no

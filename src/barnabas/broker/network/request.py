@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from barnabas.broker.network.phases import Phases
 from barnabas.broker.network.session import Session
 from barnabas.timing.purgatory import DelayedOperation
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
+    from barnabas.broker.network.request_metrics import RequestCounts
 
 Body = TypeVar("Body", bound=Message)
 
@@ -27,9 +29,12 @@ class Request(Generic[Body]):
         "client_id",
         "connection",
         "correlation_id",
+        "counts",
+        "phases",
         "received",
         "reply",
         "session",
+        "size_bytes",
         "version",
     )
 
@@ -48,7 +53,10 @@ class Request(Generic[Body]):
         connection: Connection,
         received: float,
         reply: Reply,
+        counts: RequestCounts,
+        size_bytes: int,
     ) -> None:
+        """A request of `size_bytes`, header and body, that is counted once it is answered."""
         self.body = body
         self.api_key = api_key
         self.version = version
@@ -59,15 +67,39 @@ class Request(Generic[Body]):
         self.session.api_key = api_key
         self.received = received
         self.reply = reply
+        self.counts: RequestCounts | None = counts
+        """What counts it; None once it is answered."""
+        self.phases: Phases | None = None
+        """Where its time went, if it is not answered at once."""
+        self.size_bytes = size_bytes
 
     def answer(self, response: Message) -> None:
         """Send the response of a request that a handler kept for later."""
         self.connection.parked = None
         self.reply(self, response)
 
-    def skip_answer(self) -> None:
+    def skip_answer(self, now: float) -> None:
         """Finish a request that has no response (acks=0)."""
+        counts = self.counts
+        if counts is not None:
+            self.counts = None
+            counts.unanswered(self, now)
         self.connection.skip_answer()
+
+    def count_as_other(self) -> None:
+        """Count this request under its API's other name: a follower sent it, or it verifies."""
+        if self.counts is not None and self.counts.other is not None:
+            self.counts = self.counts.other
+
+    def resume(self, now: float) -> None:
+        """Begin a step of its coroutine."""
+        if self.phases is not None:
+            self.phases.resume(now)
+
+    def pause(self, now: float) -> None:
+        """End a step of its coroutine: from now on the request waits, unless it is answered."""
+        if self.phases is not None:
+            self.phases.pause(now)
 
     def park(self, operation: DelayedOperation) -> None:
         """Tie an operation to the connection: if the client disconnects, it is cancelled."""

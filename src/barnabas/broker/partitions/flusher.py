@@ -19,7 +19,7 @@ from barnabas.metrics.instruments import Histogram
 from barnabas.model.errors import StorageError
 from barnabas.replication.partition import Partition
 
-logger = logging.getLogger("barnabas.flusher")
+logger = logging.getLogger("barnabas.logs")
 
 
 class Flusher:

@@ -19,8 +19,10 @@ from barnabas.broker.partitions.delayed_append import (
     Token,
     Wait,
 )
+from barnabas.broker.partitions.expirations import Expirations
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.traffic import Traffic
 from barnabas.log.partition_log import Appended
 from barnabas.log.validation import Origin
 from barnabas.metrics.instruments import Histogram
@@ -29,7 +31,7 @@ from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.timing.purgatory import Purgatory
 
-logger = logging.getLogger("barnabas.broker")
+logger = logging.getLogger("barnabas.logs")
 
 
 class HostedPartitions(dict[tuple[str, int], Partition]):
@@ -66,6 +68,8 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
         self.fetch_sessions = fetch_sessions
         self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed, flush_times)
+        self.traffic = Traffic()
+        self.expirations = Expirations()
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -83,7 +87,20 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         `version` is the version of Produce that the records came with. Raises what
         `Partition.append` raises.
         """
+        traffic = partition.traffic
+        if traffic is None:
+            traffic = self.traffic.of(partition)
+        traffic.produce_requests += 1
+        log = partition.log
+        end = log.log_end_offset
         appended = partition.append(records, acks, version, now_ms, origin)
+        count = log.log_end_offset - end
+        if count:  # else the producer has sent it before
+            traffic.messages_in += count
+            traffic.bytes_in += len(records)
+            if log.converted:
+                traffic.produce_conversions += log.converted
+                log.converted = 0
         if not self.flush_if_owed(partition):
             self.appended(partition)
         return appended
@@ -102,7 +119,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
 
         That may be before this returns. `settle` is called for each append as soon as it ends.
         """
-        operation = DelayedAppend(waits, done, settle, acks, is_stale)
+        operation = DelayedAppend(waits, done, settle, acks, is_stale, self.expirations)
         keys = [partition.topic_partition for partition, _, _ in waits]
         if not self.produce_purgatory.watch(operation, keys, deadline_ms):
             self._timer.set()

@@ -359,6 +359,10 @@ class Fetcher:
                     continue
                 if self.failed and step.action in APPLIED:
                     self.failed.discard(key)
+                if step.action is Action.APPENDED and data.records:
+                    context.partitions.traffic.replicated_in(
+                        partition, len(data.records), context.broker_id
+                    )
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
                     context.partitions.wake_readers(key)  # consumers may read from followers
                 if step.action is Action.DROPPED:

@@ -33,7 +33,7 @@ from barnabas.replication.role import Role
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
 
-logger = logging.getLogger("barnabas.replicas")
+logger = logging.getLogger("barnabas.replication")
 
 ROLES_AT_ONCE = 50
 TURN_S_MAX = 0.1

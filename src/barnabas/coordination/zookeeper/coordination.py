@@ -58,7 +58,7 @@ from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
 from barnabas.coordination.zookeeper.watches import Kind
 from barnabas.model.errors import InvalidValueError
 
-logger = logging.getLogger("barnabas.zookeeper")
+logger = logging.getLogger("barnabas.coordination")
 
 T = TypeVar("T")
 

@@ -47,7 +47,7 @@ from barnabas.coordination.zookeeper.link import (
 from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
 from barnabas.coordination.zookeeper.watches import Kind, Mark, Watches
 
-logger = logging.getLogger("barnabas.zookeeper")
+logger = logging.getLogger("barnabas.coordination")
 
 Ask: TypeAlias = Callable[[Link, Answered], object]
 """Sends one request over a link."""

@@ -1,11 +1,11 @@
-"""The series of partitions: right in the sum over all brokers, and cut at a bound."""
+"""The series of partitions: right in the sum over all brokers."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from tests.unit.broker.monitoring.scraping import collected, scraped, summed
+from tests.unit.broker.monitoring.scraping import scraped, summed
 from tests.unit.broker.neighbours import broker, create, until
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
 
@@ -68,27 +68,6 @@ def test_one_broker_says_all_of_its_partitions(tmp_path: Path) -> None:
         }
 
 
-def test_above_the_bound_only_topics_are_left(tmp_path: Path) -> None:
-    with Serving(tmp_path) as serving:
-        create_topic(serving.connect(), "t", 3)
-        made = serving.broker
-
-        def series(partitions_max: int) -> PartitionSeries:
-            return PartitionSeries(
-                made.broker_id,
-                made.partitions,
-                made.cluster,
-                made.controller,
-                made.parts.fetchers,
-                lambda: partitions_max,
-            )
-
-        few = serving.inside(lambda: collected(series(2)))
-        assert few == {'kafka_topic_partitions{topic="t"}': 3}
-        all_of_them = serving.inside(lambda: collected(series(3)))
-        assert len(all_of_them) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA) + 1)
-
-
 def test_partitions_may_go_while_their_series_are_written(tmp_path: Path) -> None:
     """The writer pauses between any two series; what was there when it began is finished."""
     with Serving(tmp_path) as serving:
@@ -103,13 +82,13 @@ def test_partitions_may_go_while_their_series_are_written(tmp_path: Path) -> Non
             for metric, series in collector.collect():
                 for _ in series:
                     count += 1
-                    if metric is OF_LEADER[0][0] and count == 2:
+                    if metric is OF_REPLICA[0][0] and count == 2:
                         made.parts.replicas.drop(
                             next(iter(made.partitions.values())).topic_partition
                         )
             return count
 
-        assert serving.inside(interrupted) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA) + 1)
+        assert serving.inside(interrupted) == 1 + 3 * (len(OF_LEADER) + len(OF_REPLICA))
 
 
 def test_a_cluster_counts_each_partition_once(tmp_path: Path) -> None:
