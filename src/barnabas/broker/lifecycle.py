@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.loop import IoThreads
+from barnabas.broker.monitoring.coordination_metrics import CoordinationMetrics
 from barnabas.broker.monitoring.health import Health
 from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
@@ -122,6 +123,9 @@ class Lifecycle:
             self._tree = zookeeper_tree(options)
         elif self._tree is None:
             self._tree = embedded_tree(self._first_directory, logs.offline, self._executor)
+        self._coordination = CoordinationMetrics(
+            broker.metrics, self._tree, shared=not broker.alone
+        )
         registration = Registration(self._tree, options, self._random_bytes)
         await registration.join(logs.identity())
         broker.cluster.cluster_id = registration.cluster_id
@@ -143,6 +147,7 @@ class Lifecycle:
             random=self._random,
             random_bytes=self._random_bytes,
             enter_cluster=self._enter_cluster,
+            on_session_refused=self._coordination.refused,
         )
         self._broker.take_parts(self._parts)
         if self._metrics_listener is not None:
@@ -194,6 +199,7 @@ class Lifecycle:
         for _ in parts.logs.offline:
             await parts.log_failures.notify()
         parts.housekeeping.start()
+        parts.monitoring.start()
         parts.compaction.start()
         parts.session_renewal.start()
         await parts.network.accept()
@@ -249,6 +255,7 @@ class Lifecycle:
             # No notice can be sent, and requests that wait for the tree would never complete.
             await tree.close()
         parts.network.stop_accepting()
+        await parts.monitoring.stop()
         parts.housekeeping.stop()
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
@@ -305,6 +312,7 @@ class Lifecycle:
         parts.cluster_peers.close()
         parts.shared_tokens.stop()
         await parts.sasl.stop()
+        await parts.monitoring.stop()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

@@ -17,6 +17,7 @@ from barnabas.broker.cluster.acls import Acls
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.controller_metrics import ControllerMetrics
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.dialer import Dialer
@@ -35,6 +36,7 @@ from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
+from barnabas.broker.monitoring.monitoring import Monitoring, Watched
 from barnabas.broker.network import request_log
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
@@ -46,6 +48,7 @@ from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetcher import FetcherContext
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.replication.isr_proposals import IsrProposals
 from barnabas.broker.replication.replicas import Replicas
 from barnabas.broker.replication.replication_quotas import ReplicationQuotas
@@ -61,6 +64,7 @@ from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.initial_user_store import InitialUserStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.metrics.catalogue.logs import FLUSH_TIME
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.delegation_tokens import DelegationTokens
@@ -121,6 +125,7 @@ class Parts:
     cluster_exporter: ClusterExporter
 
     housekeeping: Housekeeping
+    monitoring: Monitoring
 
 
 def build_parts(
@@ -134,6 +139,7 @@ def build_parts(
     random: Random,
     random_bytes: Callable[[int], bytes],
     enter_cluster: Callable[[], Awaitable[None]],
+    on_session_refused: Callable[[], object],
 ) -> Parts:
     """Build the parts of a broker from its logs and its registration.
 
@@ -161,6 +167,7 @@ def build_parts(
         check_silence=lambda: silence.check(),
         on_follower_flushed=lambda partition: fetchers.flushed(partition),
         on_storage_failure=lambda key, failure: log_failures.of_partition(key, failure),
+        flush_times=broker.metrics.histogram(FLUSH_TIME),
     )
     replication_quotas = ReplicationQuotas(options)
 
@@ -194,7 +201,9 @@ def build_parts(
         stop_compaction=compaction.stop_for,
         on_failure=log_failures.of_directory,
     )
-    retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
+    retention = Retention(
+        logs, partitions, executor, now_ms, log_failures.of_partition, broker.metrics
+    )
 
     dialer = Dialer(
         options,
@@ -230,6 +239,7 @@ def build_parts(
             on_fenced=silence.fenced,
         )
     )
+    isr_metrics = IsrMetrics(broker.metrics)
     replicas = Replicas(
         broker_id,
         partitions,
@@ -243,6 +253,7 @@ def build_parts(
         compaction,
         now_ms,
         timer.now_ms,
+        isr_metrics,
         learn_topic_configs=broker.learn_topic_configs,
         on_role_taken=broker.role_taken,
         on_role_shown=broker.role_shown,
@@ -277,12 +288,14 @@ def build_parts(
         silence,
         now_ms,
         random_bytes,
+        ControllerMetrics(broker.metrics),
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
     isr_proposals = IsrProposals(
         broker_id,
         broker_epoch,
         partitions,
+        isr_metrics,
         ask_controller=to_controller.ask,
     )
 
@@ -299,6 +312,7 @@ def build_parts(
         topic_is_gone=lambda name: topics.is_gone(name),
         ask=peers.ask,
         allows=broker.allows,
+        metrics=broker.metrics,
     )
     groups = GroupHost(collaborators, random_bytes)
     marker_writer = MarkerWriter(collaborators, groups.transaction_ended)
@@ -361,7 +375,9 @@ def build_parts(
         retention=retention,
         forks=forks,
         registration=registration,
-        session_renewal=SessionRenewal(tree, controller.resign, enter_cluster, broker.give_up),
+        session_renewal=SessionRenewal(
+            tree, controller.resign, enter_cluster, broker.give_up, on_session_refused
+        ),
         peers=peers,
         silence=silence,
         control=control,
@@ -404,6 +420,25 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+        ),
+        monitoring=Monitoring(
+            broker.metrics,
+            Watched(
+                broker_id=broker_id,
+                options=options,
+                now_ms=now_ms,
+                clock_ms=timer.now_ms,
+                cluster=cluster,
+                partitions=partitions,
+                logs=logs,
+                fetchers=fetchers,
+                controller=controller,
+                control=control,
+                groups=groups,
+                transactions=transactions,
+                ask=cluster_peers.ask,
+                executor=executor,
+            ),
         ),
     )
 

@@ -115,6 +115,8 @@ class ClassicGroup:
     new_member_added: bool = False
     is_join_timed: bool = False
     """Whether the current join ends at a deadline."""
+    rebalance_began_ms: int = field(default=-1, compare=False)
+    """When the current rebalance began; -1 without one, and in one that another broker began."""
 
     @property
     def is_consumer_group(self) -> bool:

@@ -14,6 +14,7 @@ PreparingRebalance, ("sync", group) for the deadline to ask for an assignment.
 from __future__ import annotations
 
 from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.options import GroupOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.outcome import Outcome, Reply, TimerChange
@@ -39,8 +40,9 @@ def join_refusal(version: int, member_id: str, code: ErrorCode) -> JoinGroupResp
 class ClassicRebalances:
     """Moves classic groups from one generation to the next."""
 
-    def __init__(self, options: GroupOptions) -> None:
+    def __init__(self, options: GroupOptions, counts: GroupCounts) -> None:
         self._options = options
+        self._counts = counts
 
     # -- responses about a generation
 
@@ -91,6 +93,8 @@ class ClassicRebalances:
         else:
             delay_ms = group.rebalance_timeout_ms
             group.initial_ms_left = None
+        if group.rebalance_began_ms < 0:
+            group.rebalance_began_ms = now_ms
         group.become(State.PREPARING, now_ms)
         self._time_join(group, now_ms + delay_ms, out)
         if group.initial_ms_left is not None and delay_ms == 0:
@@ -121,6 +125,7 @@ class ClassicRebalances:
         group.generation += 1
         if not group.members:
             group.protocol = None
+            group.rebalance_began_ms = -1
             group.become(State.EMPTY, now_ms)
             out.records.append(group.record())
             # Nobody waits for this record; without it the members would be removed again.
@@ -139,6 +144,13 @@ class ClassicRebalances:
             self.keep_member(group, member, now_ms, out)
         deadline_ms = now_ms + group.rebalance_timeout_ms
         out.timers.append(TimerChange(("sync", group.group_id), deadline_ms))
+
+    def completed(self, group: ClassicGroup, now_ms: int) -> None:
+        """Count a rebalance whose assignment is known."""
+        self._counts.classic_rebalances.add()
+        if group.rebalance_began_ms >= 0:
+            self._counts.classic_ms.record(now_ms - group.rebalance_began_ms)
+            group.rebalance_began_ms = -1
 
     def _fail_syncs(self, group: ClassicGroup, code: ErrorCode, now_ms: int, out: Outcome) -> None:
         """Drop the assignments of a generation that did not complete."""

@@ -126,6 +126,9 @@ class ConsumerGroup:
     """
     called: set[str] = field(default_factory=set)
     """Classic members that were told to rejoin and have not yet."""
+    watched_epoch: int = field(default=0, compare=False)
+    rebalance_began_ms: int = field(default=-1, compare=False)
+    """The epoch that was seen last, and since when members are moving to it (`rebalance_watch`)."""
 
     # -- what every group answers
 

@@ -180,6 +180,11 @@ class PartitionLog:
         return self._segments.size_bytes
 
     @property
+    def segment_count(self) -> int:
+        """How many segments there are."""
+        return len(self._segments)
+
+    @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments, oldest first; the last one is written to."""
         return tuple(self._segments)

@@ -266,6 +266,16 @@ class Partition:
         return min(self.log.options.min_insync_replicas, len(self.replicas))
 
     @property
+    def replication_factor(self) -> int:
+        """Return how many replicas it should have, without those that a reassignment is adding."""
+        return len(self.replicas) - len(self.adding)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Return whether fewer replicas are in sync than it should have."""
+        return len(self._in_sync.committed) < self.replication_factor
+
+    @property
     def flush_owed(self) -> bool:
         """Whether the flush policy holds back the high watermark."""
         return self._flush_owed

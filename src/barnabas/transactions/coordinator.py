@@ -21,6 +21,7 @@ from enum import Enum, auto
 from typing import Final
 
 from barnabas.config.broker.transactions import TransactionsOptions
+from barnabas.metrics.instruments import Counter
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.model.outcome import Reply, StateRecord, TimerChange
@@ -37,7 +38,12 @@ from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
 from barnabas.transactions.rules import Verdict
 from barnabas.transactions.transaction import NO_PRODUCER_ID, Producer, Transaction
 from barnabas.transactions.transactional_id import Progress
-from barnabas.transactions.transactional_ids import RETRY_BACKOFF_MS, TransactionalIds, together
+from barnabas.transactions.transactional_ids import (
+    RETRY_BACKOFF_MS,
+    MarkerBacklog,
+    TransactionalIds,
+    together,
+)
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -65,10 +71,17 @@ class _Phase(Enum):
 class TransactionCoordinator:
     """The transactional ids of one partition, while this broker leads it."""
 
-    def __init__(self, options: TransactionsOptions, coordinator_epoch: int) -> None:
+    def __init__(
+        self,
+        options: TransactionsOptions,
+        coordinator_epoch: int,
+        timed_out: Counter | None = None,
+    ) -> None:
+        """Begin to load; `timed_out` counts the transactions aborted by their time-out."""
         self._options = options
         self._ids = TransactionalIds(coordinator_epoch)
         self._phase = _Phase.LOADING
+        self._timed_out = timed_out or Counter()
 
     @property
     def coordinator_epoch(self) -> int:
@@ -124,6 +137,11 @@ class TransactionCoordinator:
         """Return the committed state of a transactional id."""
         entry = self._ids.entries.get(transactional_id)
         return entry.current if entry is not None else None
+
+    @property
+    def backlog(self) -> MarkerBacklog:
+        """What ended transactions still wait for."""
+        return self._ids.backlog()
 
     # Requests
 
@@ -272,10 +290,22 @@ class TransactionCoordinator:
     def abort_timed_out(self, now_ms: int) -> list[TransactionOutcome]:
         """Abort the transactions that have timed out."""
         return [
-            self._ids.write(transactional_id, target)
+            self._counted(self._ids.write(transactional_id, target))
             for transactional_id, current in self._settled()
             if (target := rules.time_out(current, now_ms)) is not None
         ]
+
+    def _counted(self, abort: TransactionOutcome) -> TransactionOutcome:
+        """Count an abort when it is committed: one that fails is decided again."""
+        commit = abort.commit
+        assert commit is not None
+
+        def commit_and_count() -> None:
+            commit()
+            self._timed_out.add()
+
+        abort.commit = commit_and_count
+        return abort
 
     def expire(self, now_ms: int) -> list[TransactionOutcome]:
         """Remove the transactional ids that have expired."""

@@ -217,11 +217,14 @@ class SessionRenewal:
         leave: Callable[[], Awaitable[None]],
         enter: Callable[[], Awaitable[None]],
         give_up: Callable[[str], Awaitable[None]],
+        on_refused: Callable[[], object] = lambda: None,
     ) -> None:
         """Call `leave` when a session has expired, and `enter` in each new one.
 
-        `give_up` is called with the reason if `enter` fails for good.
+        `give_up` is called with the reason if `enter` fails for good, `on_refused` each time that
+        the service rejects the login.
         """
+        self._on_refused = on_refused
         self._tree = tree
         self._leave = leave
         self._enter = enter
@@ -264,6 +267,7 @@ class SessionRenewal:
                 )
                 continue
             except NoPermission as failure:
+                self._on_refused()
                 # An operator of the service can mend it; a broker that stopped would not come back.
                 if str(failure) != reported:
                     reported = str(failure)

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from barnabas.broker.coordinators.collaborators import Collaborators
+from barnabas.broker.coordinators.load_times import LoadTimes
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
 from barnabas.log.validation import NEWEST_VERSION, stored_bounds
@@ -98,6 +99,8 @@ class CoordinatorHost(ABC, Generic[M]):
         """A cache of shards by id; hashing an id is not cheap in Python."""
         self._loads: set[asyncio.Task[None]] = set()
         self._loading = asyncio.Lock()
+        self.load_times = LoadTimes()
+        """On the timer's clock; a load includes its wait for those before it."""
 
     # finding
 
@@ -233,6 +236,7 @@ class CoordinatorHost(ABC, Generic[M]):
 
     async def _load(self, shard: Shard[M]) -> None:
         """Replay a partition, one after the other: together they would block other requests."""
+        began_ms = self._timer.now_ms()
         try:
             async with self._loading:
                 await self._replay_log(shard)
@@ -245,6 +249,7 @@ class CoordinatorHost(ABC, Generic[M]):
                 self._partitions.on_storage_failure(key, failure)
             return
         if self.is_current(shard):
+            self.load_times.loaded(self._timer.now_ms() - began_ms, self._timer.now_ms())
             # What was loaded may not be on the followers yet: no reply may show it before.
             shard.required = shard.partition.log.log_end_offset
             self._finish_loading(shard)

@@ -19,12 +19,13 @@ from barnabas.broker.partitions.delayed_append import (
     Token,
     Wait,
 )
-from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.expirations import Expirations
+from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
 from barnabas.broker.partitions.traffic import Traffic
 from barnabas.log.partition_log import Appended
 from barnabas.log.validation import Origin
+from barnabas.metrics.instruments import Histogram
 from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
@@ -50,6 +51,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         check_silence: Callable[[], object],
         on_follower_flushed: Callable[[Partition], None],
         on_storage_failure: Callable[[TopicPartition, StorageError], None],
+        flush_times: Histogram | None = None,
     ) -> None:
         """Host nothing yet.
 
@@ -65,9 +67,9 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self.produce_purgatory = Purgatory("produce", timer.wheel)
         self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
         self.fetch_sessions = fetch_sessions
+        self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed, flush_times)
         self.traffic = Traffic()
         self.expirations = Expirations()
-        self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed)
 
     # -- writing ------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import EARLIEST, LATEST, TopicPartition, Uuid
+from barnabas.quotas.sampled_rate import SampledRate, Windows
 from barnabas.replication.follower_fetch import Action, FollowerFetch, Step, Wanted
 from barnabas.replication.follower_fetch_session import FollowerFetchSession
 from barnabas.replication.partition import Partition
@@ -49,6 +50,11 @@ logger = logging.getLogger("barnabas.replication")
 FIRST_VERSION = 12
 """The first in which a leader's response includes where logs diverge."""
 
+
+RATE_WINDOWS = Windows(6, 10_000)
+"""The rate of fetches is that of the last minute."""
+
+APPLIED = (Action.NOTHING, Action.APPENDED)
 
 SESSION_ENDS = frozenset(
     {
@@ -107,6 +113,10 @@ class Fetcher:
         self._is_fetching = False
         self._is_called = False
         """Whether a fetch is in progress, and whether its leader was asked to end its wait."""
+        self._rate = SampledRate(RATE_WINDOWS)
+        self.failed: set[TopicPartition] = set()
+        """Partitions whose last response could not be applied: records were rejected, the disk
+        failed, or the leader has another epoch."""
         self.task = spawn(self._run(), f"replica fetcher from broker {source}")
 
     @property
@@ -118,6 +128,21 @@ class Fetcher:
     def partitions(self) -> Iterable[Partition]:
         """Return the partitions that are followed."""
         return self._partitions.values()
+
+    @property
+    def fetches_per_second(self) -> float:
+        """Return how often it has fetched, over the last minute."""
+        return self._rate.per_second(self._now_ms())
+
+    @property
+    def has_crashed(self) -> bool:
+        """Return whether its loop has ended by an unexpected error."""
+        task = self.task
+        return task.done() and not task.cancelled() and task.exception() is not None
+
+    def lags(self) -> list[tuple[TopicPartition, int]]:
+        """Return by how many records each partition is behind its leader's high watermark."""
+        return self._pull.lags()
 
     def follow(self, partition: Partition) -> None:
         """Start to follow a partition."""
@@ -131,6 +156,7 @@ class Fetcher:
         """Stop following a partition."""
         self._pull.forget(key)
         self._partitions.pop(key, None)
+        self.failed.discard(key)
 
     def resume(self, key: TopicPartition) -> None:
         """Fetch a partition again that was held."""
@@ -292,6 +318,7 @@ class Fetcher:
         if response.error_code:
             raise RequestError(ErrorCode.of(response.error_code))
         self._session.answered(response.session_id)
+        self._rate.record(1, self._now_ms())
         return response
 
     def _take(self, response: FetchResponse) -> None:
@@ -328,7 +355,10 @@ class Fetcher:
                         failure,
                     )
                     self._pull.resume(key, now_ms, after_pause=True)
+                    self.failed.add(key)
                     continue
+                if self.failed and step.action in APPLIED:
+                    self.failed.discard(key)
                 if step.action is Action.APPENDED and data.records:
                     context.partitions.traffic.replicated_in(
                         partition, len(data.records), context.broker_id
@@ -352,6 +382,7 @@ class Fetcher:
                 keys[0],
             )
             if code is ErrorCode.FENCED_LEADER_EPOCH:
+                self.failed.update(keys)
                 for key in keys:
                     context.on_fenced(key)
 
@@ -426,6 +457,7 @@ class Fetcher:
         if self._context.partitions.get(key) is partition:
             self._pull.resume(key, self._now_ms(), after_pause=True)
             self._wake.set()
+            self.failed.add(key)
         else:
             self.forget(key)
 

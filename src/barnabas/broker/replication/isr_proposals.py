@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from barnabas.broker.loop import spawn
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
@@ -41,12 +42,14 @@ class IsrProposals:
         broker_id: int,
         broker_epoch: Callable[[], int],
         partitions: HostedPartitions,
+        metrics: IsrMetrics,
         *,
         ask_controller: Callable[[Message, int], Awaitable[Message]],
     ) -> None:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._partitions = partitions
+        self._metrics = metrics
         self._ask_controller = ask_controller
         self._waiting: dict[TopicPartition, tuple[Partition, Proposal]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -117,6 +120,7 @@ class IsrProposals:
                 self._accepted(partition, proposal, answer)
             else:
                 code = ErrorCode.of(answer.error_code) if answer else ErrorCode.UNKNOWN_SERVER_ERROR
+                self._metrics.rejected()
                 settled = self._again({key: (partition, proposal)}, code) and settled
         return settled
 
@@ -154,7 +158,10 @@ class IsrProposals:
     ) -> None:
         if answer.leader_epoch != proposal.leader_epoch:
             return  # the controller has made a newer decision, and will send it
-        if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
+        before = partition.isr
+        rose = partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch)
+        self._metrics.accepted(before, partition.isr)
+        if rose:
             self._partitions.watermark_rose(partition)
         else:
             self._partitions.produce_purgatory.check(partition.topic_partition)

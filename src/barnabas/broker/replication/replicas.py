@@ -10,6 +10,7 @@ from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
@@ -58,6 +59,7 @@ class Replicas:
         compaction: CompactionWorkers,
         now_ms: Callable[[], int],
         clock_ms: Callable[[], int],
+        isr_metrics: IsrMetrics,
         *,
         learn_topic_configs: Callable[[Collection[str]], Awaitable[None]],
         on_role_taken: Callable[[Partition], None],
@@ -79,6 +81,7 @@ class Replicas:
         self._relocations = relocations
         self._compaction = compaction
         self._now_ms = now_ms
+        self._isr_metrics = isr_metrics
         self._learn_topic_configs = learn_topic_configs
         self._on_role_taken = on_role_taken
         self._on_role_shown = on_role_shown
@@ -148,6 +151,7 @@ class Replicas:
             try:
                 partition = self._partition(key, topic_id, state, options, broker_epoch)
                 leads_already = partition.is_assigned_leader
+                former_isr = partition.isr if leads_already else self._known_isr(key, topic_id)
                 partition.assume(_role(state))
                 self._silence.role_assigned(partition, broker_epoch)
             except RequestError as refusal:
@@ -164,6 +168,7 @@ class Replicas:
             errors[key] = ErrorCode.NONE
             if partition.is_assigned_leader:
                 led.append(partition)
+                self._isr_metrics.assigned(former_isr, partition.isr)
             else:
                 followed.append(partition)
                 if leads_already:
@@ -174,6 +179,13 @@ class Replicas:
             if partition.is_leader:
                 self._partitions.flush_if_owed(partition)
             self._on_role_taken(partition)
+
+    def _known_isr(self, key: TopicPartition, topic_id: Uuid) -> Sequence[int]:
+        """Return the ISR that the controller last sent to all brokers; none of a new partition."""
+        view = self._cluster.topic(key.topic)
+        if view is None or view.topic_id != topic_id or key.partition >= len(view.partitions):
+            return ()
+        return view.partitions[key.partition].isr
 
     def _options_of(self, topic: str) -> TopicOptions | None:
         """Return a topic's options, None if its configs are unreadable or invalid."""

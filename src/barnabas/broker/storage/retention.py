@@ -14,6 +14,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from barnabas.broker.loop import offload
+from barnabas.metrics.catalogue import logs as catalogue
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 
 if TYPE_CHECKING:
@@ -40,12 +42,15 @@ class Retention:
         executor: Executor | None,
         now_ms: Callable[[], int],
         on_failure: Callable[[TopicPartition, StorageError], None],
+        metrics: Registry,
     ) -> None:
         self._logs = logs
         self._partitions = partitions
         self._executor = executor
         self._now_ms = now_ms
         self._on_failure = on_failure
+        self._deleted_bytes = metrics.counter(catalogue.RETENTION_BYTES)
+        self._deleted_segments = metrics.counter(catalogue.RETENTION_SEGMENTS)
         self._running = False
 
     async def turn(self) -> None:
@@ -107,11 +112,15 @@ class Retention:
         while not log.compacting and self._is_hosted(partition, log):
             # Files are renamed without yielding to the loop, so that the log cannot be deleted and
             # recreated in between.
-            before = len(log.segments)
+            before = log.segments
+            sizes = [segment.size_bytes for segment in before[:SEGMENTS_AT_ONCE]]
             paths = log.remove_before(offset, SEGMENTS_AT_ONCE)
             if not paths:
                 break
-            count += before - len(log.segments)
+            removed = len(before) - len(log.segments)
+            count += removed
+            self._deleted_segments.add(removed)
+            self._deleted_bytes.add(sum(sizes[:removed]))
             self._logs.unlink_later(paths, log.options.file_delete_delay_ms)
             await offload(self._executor, self._logs.flush_directory, log.directory)
         log.finish_removal()

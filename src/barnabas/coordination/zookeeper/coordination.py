@@ -99,6 +99,9 @@ class ZooKeeperCoordination(Coordination):
     def _link(self) -> Link | None:
         return self._session.link
 
+    def measure(self, record: Callable[[float], object]) -> None:
+        self._session.record = record
+
     def add_session_listener(self, listener: SessionListener) -> None:
         self._session.add_listener(listener)
 
