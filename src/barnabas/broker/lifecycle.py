@@ -17,6 +17,7 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.configs import CLIENT_METRICS_ENTITY
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.loop import IoThreads
@@ -28,6 +29,8 @@ from barnabas.log.files import DiskFiles, Files
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+
+CLIENT_ENTITIES = ("users", "clients", "ips", CLIENT_METRICS_ENTITY)
 
 DRAIN_S_MAX = 30.0
 """How long a broker that stops waits for requests in progress."""
@@ -133,9 +136,9 @@ class Lifecycle:
         )
 
     async def _client_configs(self, parts: Parts) -> list[tuple[str, dict[str, dict[str, str]]]]:
-        """Read the configs of users, client ids and addresses: credentials and quotas."""
+        """Read the configs of users, client ids, addresses, and of metrics that clients push."""
         store = parts.config_store
-        found = [(each, await store.get_all(each)) for each in ("users", "clients", "ips")]
+        found = [(each, await store.get_all(each)) for each in CLIENT_ENTITIES]
         return [*found, *(await store.get_all_clients()).items()]
 
     async def _serve(self, parts: Parts) -> None:

@@ -36,6 +36,7 @@ from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
+from barnabas.broker.network.client_telemetry import ClientTelemetry
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
@@ -108,6 +109,7 @@ class Parts:
     producer_ids: ProducerIds
     # network
     quotas: ClientQuotas
+    telemetry: ClientTelemetry
     delegation_tokens: DelegationTokens
     shared_tokens: SharedTokens
     sasl: Sasl
@@ -376,6 +378,9 @@ def build_parts(
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
         quotas=quotas,
+        telemetry=ClientTelemetry(
+            options, executor, timer.now_ms, now_ms, broker.metrics, random_bytes
+        ),
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
         sasl=sasl,

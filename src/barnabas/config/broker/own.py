@@ -8,6 +8,13 @@ from barnabas.config.option import Password, Section, option
 class OwnOptions(Section):
     """Options that Kafka does not have; their names begin with `barnabas.`."""
 
+    barnabas_client_telemetry_enable: bool = option(
+        "barnabas.client.telemetry.enable",
+        "boolean",
+        default=True,
+        doc="Whether clients may push their metrics (KIP-714), which `barnabas clients` shows. "
+        "Clients are asked for none until a client-metrics resource subscribes to some.",
+    )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",
         "string",
