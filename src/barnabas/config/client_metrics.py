@@ -59,9 +59,7 @@ class ClientMetricsOptions(Section):
     )
 
     def _derive(self, attributes: dict[str, object]) -> None:
-        attributes["patterns"] = {
-            name: pattern for name, pattern in map(_parse_match, filter(None, self.match))
-        }
+        attributes["patterns"] = dict(map(_parse_match, filter(None, self.match)))
 
 
 def parse_client_metrics(name: str, values: Mapping[str, str]) -> ClientMetricsOptions:

@@ -57,8 +57,7 @@ class Client(NamedTuple):
             "client_source_port": str(self.port),
         }
         return all(
-            pattern.fullmatch(known[name]) is not None
-            for name, pattern in options.patterns.items()
+            pattern.fullmatch(known[name]) is not None for name, pattern in options.patterns.items()
         )
 
 
@@ -244,9 +243,7 @@ class ClientInstances:
         self._sweep(now_ms)
         return len(self._instances)
 
-    def _instance(
-        self, instance_id: Uuid, client: Client, now_ms: int, wall_ms: int
-    ) -> Instance:
+    def _instance(self, instance_id: Uuid, client: Client, now_ms: int, wall_ms: int) -> Instance:
         if now_ms - self._swept_ms >= SWEEP_MS:
             self._sweep(now_ms)
         instance = self._instances.get(instance_id)
