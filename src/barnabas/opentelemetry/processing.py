@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from opentelemetry.trace import Span, use_span
+from opentelemetry import context
+from opentelemetry.trace import Span, set_span_in_context
 
 from barnabas.opentelemetry.conventions import Attributes, error_type, set_failure
 from barnabas.opentelemetry.instrumentor import BarnabasInstrumentor
@@ -36,20 +37,22 @@ def processing(record: Any) -> Iterator[Span | None]:
         **conventions.record(record),
     }
     began_ns = time.perf_counter_ns()
+    parent = current_with(extracted(record.headers))
     span: Span = settings.tracer.start_span(
         conventions.span_name("process", (record.topic,)),
-        context=current_with(extracted(record.headers)),
+        context=parent,
         kind=conventions.kind("process"),
         attributes=attributes,
     )
+    token = context.attach(set_span_in_context(span, parent))
     try:
-        with use_span(span, record_exception=False, set_status_on_exception=False):
-            yield span
+        yield span
     except BaseException as failure:
         attributes["error.type"] = error_type(failure)
         set_failure(span, failure)
         raise
     finally:
+        context.detach(token)
         span.end()
         if settings.measures is not None:
             settings.measures.processed((time.perf_counter_ns() - began_ns) / 1e9, attributes)

@@ -107,7 +107,7 @@ def test_the_users_own_context_is_left_alone_and_baggage_travels(
 def test_a_record_that_cannot_be_sent(traced_bootstrap: str, topic: str, traced: Traced) -> None:
     traced.instrument(meter_provider=traced.meters)
     with KafkaProducer(bootstrap_servers=traced_bootstrap, max_request_size=100) as producer:
-        with pytest.raises(Exception, match="max.request.size"):
+        with pytest.raises(Exception, match=r"max\.request\.size"):
             producer.send(topic, bytes(1000)).get(30)
         with pytest.raises(Exception, match="topic"):
             producer.send("no/such/topic", b"x").get(30)
@@ -160,7 +160,7 @@ def test_on_asyncio(traced_bootstrap: str, topic: str, traced: Traced) -> None:
     seen: list[tuple[str, Any]] = []
 
     def hook(span: Any, args: tuple, kwargs: dict) -> None:
-        seen.append(("plain", args + (kwargs["value"],)))
+        seen.append(("plain", (*args, kwargs["value"])))
 
     async def async_hook(span: Any, args: tuple, kwargs: dict) -> None:
         await asyncio.sleep(0)
