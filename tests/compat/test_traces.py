@@ -7,21 +7,20 @@ from typing import Any
 
 import pytest
 
-REASON = "needs opentelemetry-api and opentelemetry-sdk"
-pytest.importorskip("opentelemetry.sdk", reason=REASON)
+pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
 
-from confluent_kafka import Consumer, Message, Producer  # noqa: E402
-from opentelemetry import propagate, trace  # noqa: E402
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider  # noqa: E402
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import (  # noqa: E402
+from confluent_kafka import Consumer, Message, Producer
+from opentelemetry import propagate, trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import (
     InMemorySpanExporter,
 )
-from tests.compat.conftest import NewTopicName  # noqa: E402
-from tests.compat.samples import until_deadline  # noqa: E402
+from tests.compat.conftest import NewTopicName
+from tests.compat.samples import until_deadline
 
-from barnabas import KafkaConsumer, KafkaProducer  # noqa: E402
-from barnabas.opentelemetry import BarnabasInstrumentor, processing  # noqa: E402
+from barnabas import KafkaConsumer, KafkaProducer
+from barnabas.opentelemetry import BarnabasInstrumentor, processing
 
 pytestmark = pytest.mark.compat
 

@@ -2,7 +2,7 @@
 
 The rules are those of Kafka's ClientMetricsManager, so that its clients see the same answers. What
 is kept is limited in three ways: how many clients, how many series of each and of all, and for how
-long after a client was last heard.
+long after a client's last request.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class ClientInstances:
     # what is known
 
     def live(self, now_ms: int) -> Iterator[Instance]:
-        """Return the clients that were heard of in time."""
+        """Return the clients whose last request is not too old."""
         self._sweep(now_ms)
         return iter(list(self._instances.values()))
 

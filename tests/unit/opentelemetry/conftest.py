@@ -11,7 +11,6 @@ import pytest
 from barnabas.testing import Cluster
 
 OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
-REASON = "needs opentelemetry-api and opentelemetry-sdk"
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,13 @@ import sys
 
 import pytest
 
-REASON = "needs opentelemetry-api and opentelemetry-sdk"
-pytest.importorskip("opentelemetry.sdk", reason=REASON)
+pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
 
-from tests.unit.opentelemetry.conftest import Traced  # noqa: E402
+from tests.unit.opentelemetry.conftest import Traced
 
-from barnabas import KafkaConsumer, KafkaProducer  # noqa: E402
-from barnabas.client import tracing  # noqa: E402
-from barnabas.opentelemetry import BarnabasInstrumentor, processing  # noqa: E402
+from barnabas import KafkaConsumer, KafkaProducer
+from barnabas.client import tracing
+from barnabas.opentelemetry import BarnabasInstrumentor, processing
 
 
 def test_there_is_one_and_it_is_switched_on_once(

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-REASON = "needs opentelemetry-api and opentelemetry-sdk"
-pytest.importorskip("opentelemetry.sdk", reason=REASON)
+pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
 
-from opentelemetry import baggage, context, trace  # noqa: E402
-from opentelemetry.trace import SpanKind, StatusCode  # noqa: E402
-from tests.unit.opentelemetry.conftest import Traced  # noqa: E402
+from opentelemetry import baggage, context, trace
+from opentelemetry.trace import SpanKind, StatusCode
+from tests.unit.opentelemetry.conftest import Traced
 
-from barnabas import KafkaConsumer, KafkaProducer  # noqa: E402
-from barnabas.aio import AIOKafkaProducer  # noqa: E402
+from barnabas import KafkaConsumer, KafkaProducer
+from barnabas.aio import AIOKafkaProducer
 
 
 def sent(bootstrap: str, topic: str) -> list[Any]:

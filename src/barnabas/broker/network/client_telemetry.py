@@ -67,7 +67,7 @@ class ClientTelemetry:
         self._instances.set_subscription(name, options)
 
     def clients(self) -> Iterator[Instance]:
-        """Return the clients that were heard of lately, with their numbers."""
+        """Return the clients that have sent a request lately, with their numbers."""
         return self._instances.live(self._now_ms())
 
     def subscribe(self, request: Request[Any], instance_id: Uuid) -> Instance:
