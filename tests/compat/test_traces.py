@@ -26,13 +26,12 @@ pytestmark = pytest.mark.compat
 
 
 @pytest.fixture
-def exporter() -> Iterator[InMemorySpanExporter]:
-    """What was traced, by our clients and by the test itself."""
+def exporter() -> Iterator[tuple[InMemorySpanExporter, trace.Tracer]]:
+    """What was traced, by our clients and by the test itself, with a tracer for that."""
     made, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(made))
     BarnabasInstrumentor().instrument(tracer_provider=provider)
-    made.tracer = provider.get_tracer("test")
-    yield made
+    yield made, provider.get_tracer("test")
     BarnabasInstrumentor().uninstrument()
     provider.shutdown()
 
@@ -46,6 +45,7 @@ def receive(consumer: Consumer) -> Message:
 
 
 def test_a_trace_goes_there_and_back(bootstrap: str, new_name: NewTopicName, exporter: Any) -> None:
+    spans_of, tracer = exporter
     there, back = new_name(), new_name()
     options = {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}
     with KafkaProducer(bootstrap_servers=bootstrap) as producer:
@@ -55,7 +55,7 @@ def test_a_trace_goes_there_and_back(bootstrap: str, new_name: NewTopicName, exp
     theirs.subscribe([there])
     message = receive(theirs)
     headers = {name: value.decode() for name, value in message.headers()}
-    with exporter.tracer.start_as_current_span("theirs", propagate.extract(headers)):
+    with tracer.start_as_current_span("theirs", propagate.extract(headers)):
         carrier: dict[str, str] = {}
         propagate.inject(carrier)
         replier = Producer({"bootstrap.servers": bootstrap})
@@ -70,7 +70,7 @@ def test_a_trace_goes_there_and_back(bootstrap: str, new_name: NewTopicName, exp
         with processing(record):
             assert trace.get_current_span().get_span_context().is_valid
 
-    spans: dict[str, ReadableSpan] = {each.name: each for each in exporter.get_finished_spans()}
+    spans: dict[str, ReadableSpan] = {each.name: each for each in spans_of.get_finished_spans()}
     sent, between = spans[f"{there} send"], spans["theirs"]
     received, processed = spans[f"{back} receive"], spans[f"{back} process"]
     assert sent.parent is None

@@ -77,7 +77,7 @@ class ProducerCore:
             None
             if tracing is None
             else tracing.of_producer(
-                client_id, options.bootstrap_servers, lambda: cluster.cluster_id
+                client_id or "", options.bootstrap_servers, lambda: cluster.cluster_id
             ),
         )
         self.closing = False
