@@ -81,6 +81,7 @@ def test_subscriptions_are_options_of_a_resource(barnabas: Callable[..., str]) -
 
 def test_clients_and_their_numbers(bootstrap: str, barnabas: Callable[..., str]) -> None:
     assert "no client has pushed metrics" in barnabas("clients metrics")
+    barnabas("configs alter --client-metrics all --set metrics=*")
     push(bootstrap, "idle")
     listed = barnabas("clients metrics")
     assert "no client has pushed metrics" in listed

@@ -66,6 +66,11 @@ class ClientTelemetry:
             options = None
         self._instances.set_subscription(name, options)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether any client is to push metrics."""
+        return bool(self._instances.subscriptions)
+
     def clients(self) -> Iterator[Instance]:
         """Return the clients that have sent a request lately, with their numbers."""
         return self._instances.live(self._now_ms())

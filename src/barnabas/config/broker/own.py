@@ -13,7 +13,7 @@ class OwnOptions(Section):
         "boolean",
         default=True,
         doc="Whether clients may push their metrics (KIP-714), which `barnabas clients` shows. "
-        "Clients are asked for none until a client-metrics resource subscribes to some.",
+        "They are not asked to until a client-metrics resource subscribes to some.",
     )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",

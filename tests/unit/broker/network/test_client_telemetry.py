@@ -219,12 +219,20 @@ def advertised(wire: Wire) -> set[int]:
     return {each.api_key for each in wire.ask(request, 3).api_keys}
 
 
-def test_an_option_switches_it_off(tmp_path: Path, wire: Wire) -> None:
+def test_clients_are_offered_to_push_only_if_some_are_to(wire: Wire) -> None:
+    assert not advertised(wire) & TELEMETRY_KEYS
+    watch(wire, **{"interval.ms": "60000"})
     assert advertised(wire) >= TELEMETRY_KEYS
+    assert replace(wire, CLIENT_METRICS, "watch", {}).error_code == 0
+    assert not advertised(wire) & TELEMETRY_KEYS
+
+
+def test_an_option_switches_it_off(tmp_path: Path) -> None:
     off = {"barnabas.client.telemetry.enable": "false"}
     with Serving(tmp_path / "off", off) as serving, serving.connect() as other:
         assert not advertised(other) & TELEMETRY_KEYS
         assert watch(other).error_code == 0, "the resources are the cluster's"
+        assert not advertised(other) & TELEMETRY_KEYS
 
 
 def test_what_another_release_stored_has_no_effect(
