@@ -162,6 +162,7 @@ class Lifecycle:
         parts.housekeeping.start()
         parts.compaction.start()
         parts.session_renewal.start()
+        parts.otlp_export.start()
         await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
@@ -213,6 +214,7 @@ class Lifecycle:
             # No notice can be sent, and requests that wait for the tree would never complete.
             await tree.close()
         parts.network.stop_accepting()
+        await parts.otlp_export.stop()
         parts.housekeeping.stop()
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
@@ -266,6 +268,7 @@ class Lifecycle:
         parts.peers.close()
         parts.shared_tokens.stop()
         await parts.sasl.stop()
+        await parts.otlp_export.abandon()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

@@ -37,6 +37,7 @@ from barnabas.broker.loop import WheelTimer
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.client_telemetry import ClientTelemetry
+from barnabas.broker.network.otlp_export import OtlpExport
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
@@ -110,6 +111,7 @@ class Parts:
     # network
     quotas: ClientQuotas
     telemetry: ClientTelemetry
+    otlp_export: OtlpExport
     delegation_tokens: DelegationTokens
     shared_tokens: SharedTokens
     sasl: Sasl
@@ -380,6 +382,9 @@ def build_parts(
         quotas=quotas,
         telemetry=ClientTelemetry(
             options, executor, timer.now_ms, now_ms, broker.metrics, random_bytes
+        ),
+        otlp_export=OtlpExport(
+            options(), broker.metrics, now_ms, broker_id, registration.cluster_id
         ),
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
