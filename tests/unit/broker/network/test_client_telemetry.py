@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from tests.otlp import GAUGE, SUM, metric, metrics_data, number
 from tests.unit.broker.handlers.test_configs import change, describe, replace
-from tests.unit.broker.serving import Serving, Wire
+from tests.unit.broker.serving import Serving, Wire, wait_for
 
 from barnabas.broker.network import client_telemetry
 from barnabas.metrics.catalogue import client_telemetry as catalogue
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import ZERO_UUID, Uuid
 from barnabas.records.compression import Codec, compress
+from barnabas.testing import Cluster
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_client_telemetry import DescribeClientTelemetryRequest
 from barnabas.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
@@ -244,3 +245,25 @@ def test_what_another_release_stored_has_no_effect(
     (line,) = serving.lines.of()
     assert "client-metrics odd: has no effect: more: not an option" in line
     serving.lines.clear()
+
+
+def test_every_broker_of_a_cluster_learns_of_a_resource() -> None:
+    with Cluster(brokers=2) as cluster:
+        addresses = [address.rpartition(":") for address in cluster.bootstrap.split(",")]
+        wires = [Wire((host, int(port))) for host, _, port in addresses]
+        try:
+            assert len(wires) == 2
+            assert watch(wires[0]).error_code == 0
+            for wire in wires:
+                wait_for(lambda wire=wire: listed(wire) == ["watch"], "the broker has learnt it")
+                wait_for(lambda wire=wire: advertised(wire) >= TELEMETRY_KEYS, "and offers it")
+            subscriptions = [get(wire) for wire in wires]
+            assert [each.requested_metrics for each in subscriptions] == [["*"], ["*"]]
+            # A client that loses its broker goes on at another one, under its own id.
+            assert push(wires[1], subscriptions[0], b"") == 0
+            assert replace(wires[1], CLIENT_METRICS, "watch", {}).error_code == 0
+            for wire in wires:
+                wait_for(lambda wire=wire: listed(wire) == [], "the broker has forgotten it")
+        finally:
+            for wire in wires:
+                wire.socket.close()
