@@ -20,7 +20,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from barnabas.broker.cluster.configs import Configs
+from barnabas.broker.cluster.configs import CLIENT_METRICS_ENTITY, Configs
 from barnabas.broker.cluster.tree_errors import refused_as
 from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.broker_traffic import sent_by_broker
@@ -103,7 +103,9 @@ class Broker:
         self.metrics = Registry()
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether its coordination is embedded: no other broker can join."""
-        self.served = served_apis(alone=self.alone)
+        self.served = served_apis(
+            alone=self.alone, telemetry=options.barnabas_client_telemetry_enable
+        )
         self.served_to_clients = self.served
         """What is served outside of the control plane, if there is one."""
         if options.endpoints.control_plane is not None:
@@ -145,6 +147,7 @@ class Broker:
         self.marker_writer = parts.marker_writer
         self.producer_ids = parts.producer_ids
         self.quotas = parts.quotas
+        self.telemetry = parts.telemetry
         self.sasl = parts.sasl
         self.delegation_tokens = parts.delegation_tokens
 
@@ -384,6 +387,9 @@ class Broker:
             self.quotas.configs_changed(entity_type, name, configs)
             if entity_type == "users":
                 self.sasl.user_changed(name, configs)
+        elif entity_type == CLIENT_METRICS_ENTITY:
+            self.configs.set_client_metrics(name, configs)
+            self.telemetry.configs_changed(name, configs)
         elif entity_type == "ips":
             self.parts.network.address_quota_changed(name, configs)
         if UNCLEAN_ELECTIONS in configs:

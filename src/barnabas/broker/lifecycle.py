@@ -17,6 +17,7 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.configs import CLIENT_METRICS_ENTITY
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.loop import IoThreads
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.monitoring.metrics_listener import MetricsListener
     from barnabas.config.broker import BrokerOptions
+
+CLIENT_ENTITIES = ("users", "clients", "ips", CLIENT_METRICS_ENTITY)
 
 DRAIN_S_MAX = 30.0
 """How long a broker that stops waits for requests in progress."""
@@ -175,9 +178,9 @@ class Lifecycle:
         )
 
     async def _client_configs(self, parts: Parts) -> list[tuple[str, dict[str, dict[str, str]]]]:
-        """Read the configs of users, client ids and addresses: credentials and quotas."""
+        """Read the configs of users, client ids, addresses, and of metrics that clients push."""
         store = parts.config_store
-        found = [(each, await store.get_all(each)) for each in ("users", "clients", "ips")]
+        found = [(each, await store.get_all(each)) for each in CLIENT_ENTITIES]
         return [*found, *(await store.get_all_clients()).items()]
 
     async def _serve(self, parts: Parts) -> None:
@@ -202,6 +205,7 @@ class Lifecycle:
         parts.monitoring.start()
         parts.compaction.start()
         parts.session_renewal.start()
+        parts.otlp_export.start()
         await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
@@ -256,6 +260,7 @@ class Lifecycle:
             await tree.close()
         parts.network.stop_accepting()
         await parts.monitoring.stop()
+        await parts.otlp_export.stop()
         parts.housekeeping.stop()
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
@@ -313,6 +318,7 @@ class Lifecycle:
         parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.monitoring.stop()
+        await parts.otlp_export.abandon()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

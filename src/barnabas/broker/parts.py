@@ -40,6 +40,8 @@ from barnabas.broker.monitoring.monitoring import Monitoring, Watched
 from barnabas.broker.network import request_log
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
+from barnabas.broker.network.client_telemetry import ClientTelemetry
+from barnabas.broker.network.otlp_export import OtlpExport
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
@@ -114,6 +116,8 @@ class Parts:
     producer_ids: ProducerIds
     # network
     quotas: ClientQuotas
+    telemetry: ClientTelemetry
+    otlp_export: OtlpExport
     delegation_tokens: DelegationTokens
     shared_tokens: SharedTokens
     sasl: Sasl
@@ -399,6 +403,12 @@ def build_parts(
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
         quotas=quotas,
+        telemetry=ClientTelemetry(
+            options, executor, timer.now_ms, now_ms, broker.metrics, random_bytes
+        ),
+        otlp_export=OtlpExport(
+            options(), broker.metrics, now_ms, broker_id, registration.cluster_id
+        ),
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
         sasl=sasl,

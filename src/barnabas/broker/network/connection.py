@@ -87,6 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
         self.session.client_host = str(peer[0]) if peer else "unknown"
+        self.session.client_port = int(peer[1]) if peer else 0
         self.session.dialled_host = str(local[0]) if local else ""
         self._listener.opened(self)
 

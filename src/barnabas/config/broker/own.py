@@ -20,6 +20,33 @@ class MetricsAddress(NamedTuple):
 class OwnOptions(Section):
     """Options that Kafka does not have; their names begin with `barnabas.`."""
 
+    barnabas_client_telemetry_enable: bool = option(
+        "barnabas.client.telemetry.enable",
+        "boolean",
+        default=True,
+        doc="Whether clients may push their metrics (KIP-714), which `barnabas clients` shows. "
+        "They are not asked to until a client-metrics resource subscribes to some.",
+    )
+    barnabas_otel_metrics_endpoint: str | None = option(
+        "barnabas.otel.metrics.endpoint",
+        "string",
+        default=None,
+        doc="Where to push this broker's metrics by OTLP over HTTP, as http://host:4318; "
+        "/v1/metrics is appended unless the address has a path.",
+    )
+    barnabas_otel_metrics_interval_ms: int = option(
+        "barnabas.otel.metrics.interval.ms",
+        "int",
+        default=60_000,
+        at_least=1000,
+        doc="How often metrics are pushed by OTLP.",
+    )
+    barnabas_otel_metrics_headers: Password | None = option(
+        "barnabas.otel.metrics.headers",
+        "password",
+        default=None,
+        doc="Headers of these pushes, as name=value, separated by commas.",
+    )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",
         "string",
