@@ -35,6 +35,7 @@ from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
 from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
+from barnabas.broker.monitoring.front import loop_monitor, show_front
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.request_metrics import RequestMetrics
@@ -348,7 +349,12 @@ def build_parts(
         broker.audit,
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
-    network = _network(broker, silence, timer, executor, quotas, sasl)
+    request_metrics = RequestMetrics(broker.metrics, broker.served)
+    network = _network(broker, silence, timer, executor, quotas, sasl, request_metrics)
+    show_front(broker.metrics, partitions, network, executor)
+    monitor = loop_monitor(
+        broker.metrics, broker.clock, broker.thread_clock, lambda: request_metrics.blocked_s
+    )
     cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
         timer=timer,
@@ -403,6 +409,7 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+            None if monitor is None else monitor.tick,
         ),
     )
 
@@ -414,10 +421,10 @@ def _network(
     executor: Executor | None,
     quotas: ClientQuotas,
     sasl: Sasl,
+    metrics: RequestMetrics,
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
-    metrics = RequestMetrics(broker.metrics, broker.served)
     control_plane = options.endpoints.control_plane
     control_plane_apis = {
         key: control_plane or "" for key in broker.served if key not in broker.served_to_clients
