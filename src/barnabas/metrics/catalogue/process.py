@@ -5,8 +5,8 @@ from barnabas.metrics.metric import Kind, Metric
 BROKER_STATE = Metric(
     "kafka_server_kafkaserver_brokerstate",
     Kind.GAUGE,
-    "What the broker does: 0 not running, 1 starting, 2 loading its logs, 3 running, 6 in a controlled shutdown, "
-    "7 shutting down.",
+    "What the broker does: 0 not running, 1 starting, 2 loading its logs, 3 running, 6 in a "
+    "controlled shutdown, 7 shutting down.",
     bean="kafka.server:type=KafkaServer,name=BrokerState",
 )
 BUILD_INFO = Metric(

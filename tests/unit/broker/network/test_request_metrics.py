@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -151,6 +152,13 @@ def test_appends_that_take_long_are_thought_to_wait_for_a_disk() -> None:
 
 
 # through a broker
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    """A broker of each test's own, whose numbers begin with 0."""
+    with Serving(tmp_path) as serving:
+        yield serving
 
 
 def test_requests_and_errors_by_version(serving: Serving) -> None:
@@ -312,8 +320,8 @@ def test_a_large_response_whose_client_has_gone_is_counted_as_well(tmp_path: Pat
         )
 
 
-def test_throttle_times_are_counted(tmp_path: Path) -> None:
-    with Serving(tmp_path) as serving, serving.connect() as wire:
+def test_throttle_times_are_counted(serving: Serving) -> None:
+    with serving.connect() as wire:
         create_topic(wire, "orders")
         serving.inside(
             lambda: serving.broker.quotas.configs_changed(
