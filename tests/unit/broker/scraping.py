@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.unit.broker.serving import Serving
+
 from barnabas.broker.broker import Broker
 from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.metric import Metric, label_text
-from tests.unit.broker.serving import Serving
 
 
 class Scrape(dict[tuple[str, str], float]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from functools import partial
 
 from barnabas import __version__, kernels
 from barnabas.broker.loop import IoThreads
@@ -16,6 +17,7 @@ from barnabas.metrics.catalogue import process, waiting
 from barnabas.metrics.catalogue.network import NETWORK_PROCESSOR, SOFTWARE
 from barnabas.metrics.metric import Metric, label_text
 from barnabas.metrics.registry import Registry
+from barnabas.timing.purgatory import Purgatory
 
 
 class FrontSeries:
@@ -68,7 +70,7 @@ def show_front(
         ("Produce", partitions.produce_purgatory),
         ("DeleteRecords", partitions.deletion_purgatory),
     ):
-        registry.gauge(waiting.PURGATORY_SIZE, lambda each=purgatory: each.watched, name)
+        registry.gauge(waiting.PURGATORY_SIZE, partial(_watched, purgatory), name)
         registry.gauge(waiting.DELAYED_OPERATIONS, purgatory.__len__, name)
     if isinstance(executor, IoThreads):
         registry.gauge(waiting.EXECUTOR_QUEUE, lambda: executor.queued)
@@ -76,6 +78,10 @@ def show_front(
     registry.add_collector(TrafficSeries(partitions))
     registry.add_collector(FrontSeries(partitions, network))
     registry.add_collector(ProcessMetrics())
+
+
+def _watched(purgatory: Purgatory) -> int:
+    return purgatory.watched
 
 
 def loop_monitor(

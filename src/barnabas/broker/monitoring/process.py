@@ -46,7 +46,8 @@ class ProcessMetrics:
             yield catalogue.DISK_WRITE_BYTES, [("", disk[1])]
         labels = catalogue.GC_COLLECTIONS.labels
         generations = [
-            (label_text(labels, (str(number),)), stats) for number, stats in enumerate(gc.get_stats())
+            (label_text(labels, (str(number),)), stats)
+            for number, stats in enumerate(gc.get_stats())
         ]
         for metric, key in (
             (catalogue.GC_COLLECTIONS, "collections"),

@@ -321,9 +321,7 @@ class RequestMetrics:
                 times = self._show(name, [kind], phase)
                 if phase is not Phase.RESPONSE_QUEUE:
                     # Not those of all fetches: a sum over the label must be right.
-                    self._registry.add(
-                        catalogue.REQUEST_SECONDS, times, name, phase.name.lower()
-                    )
+                    self._registry.add(catalogue.REQUEST_SECONDS, times, name, phase.name.lower())
             self._registry.add(catalogue.REQUEST_BYTES, Sizes([kind]), name)
         if api == "Fetch":
             both = [kind for (kind,) in kinds.values()]

@@ -40,9 +40,7 @@ FAILED_FETCH = _of_topic(
     "Reads that failed, except for a wrong broker or epoch, an offset outside of the log, and a "
     "disk.",
 )
-BYTES_REJECTED = _of_topic(
-    "BytesRejectedPerSec", "Bytes of batches larger than max.message.bytes."
-)
+BYTES_REJECTED = _of_topic("BytesRejectedPerSec", "Bytes of batches larger than max.message.bytes.")
 PRODUCE_CONVERSIONS = _of_topic(
     "ProduceMessageConversionsPerSec",
     "Records that were converted from an old format or compressed again.",

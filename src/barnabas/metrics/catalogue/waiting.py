@@ -13,10 +13,7 @@ def _purgatory(name: str, help: str) -> Metric:
     )
 
 
-def _sessions(name: str, kind: Kind, help: str) -> Metric:
-    exposed = name.lower()
-    if kind is Kind.COUNTER:
-        exposed = f"{exposed.removesuffix('persec')}_total"
+def _sessions(name: str, exposed: str, kind: Kind, help: str) -> Metric:
     return Metric(
         f"kafka_server_fetchsessioncache_{exposed}",
         kind,
@@ -44,12 +41,21 @@ EXPIRED_APPENDS = Metric(
     ("topic", "partition"),
     bean="kafka.server:type=DelayedProduceMetrics,name=ExpiresPerSec",
 )
-FETCH_SESSIONS = _sessions("NumIncrementalFetchSessions", Kind.GAUGE, "Fetch sessions.")
+FETCH_SESSIONS = _sessions(
+    "NumIncrementalFetchSessions",
+    "numincrementalfetchsessions",
+    Kind.GAUGE,
+    "Fetch sessions.",
+)
 SESSION_PARTITIONS = _sessions(
-    "NumIncrementalFetchPartitionsCached", Kind.GAUGE, "Partitions in all fetch sessions."
+    "NumIncrementalFetchPartitionsCached",
+    "numincrementalfetchpartitionscached",
+    Kind.GAUGE,
+    "Partitions in all fetch sessions.",
 )
 SESSION_EVICTIONS = _sessions(
     "IncrementalFetchSessionEvictionsPerSec",
+    "incrementalfetchsessionevictions_total",
     Kind.COUNTER,
     "Fetch sessions that had to make room for others.",
 )

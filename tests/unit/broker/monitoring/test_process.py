@@ -60,13 +60,13 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
 def test_this_process() -> None:
     found = read(Path("/proc"))
     (descriptors,) = found[catalogue.OPEN_FDS].values()
-    files = [open(os.devnull, "rb") for _ in range(10)]
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(10)]
     try:
         (now,) = read(Path("/proc"))[catalogue.OPEN_FDS].values()
         assert now >= descriptors + 5  # other tests' threads may close some
     finally:
-        for file in files:
-            file.close()
+        for descriptor in opened:
+            os.close(descriptor)
     assert 0 < found[catalogue.START_TIME][""] < time.time()
     assert found[catalogue.RESIDENT_BYTES][""] < found[catalogue.VIRTUAL_BYTES][""]
     assert found[catalogue.MAX_FDS][""] > 10
