@@ -26,6 +26,7 @@ from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.broker_traffic import sent_by_broker
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.monitoring.broker_state import BrokerState
 from barnabas.broker.network.request import Request
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
@@ -38,6 +39,7 @@ from barnabas.coordination.contract import Coordination
 from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.tree_schema import user_of
+from barnabas.metrics.catalogue.process import BROKER_STATE
 from barnabas.metrics.catalogue.rejections import REJECTIONS
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
@@ -76,6 +78,7 @@ class Broker:
         executor: Executor | None = None,
         wall_clock: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
+        thread_clock: Callable[[], float] | None = time.thread_time,
         random: Random | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -101,6 +104,8 @@ class Broker:
             random_bytes,
         )
         self.metrics = Registry()
+        self.metrics.gauge(BROKER_STATE, lambda: self.state)
+        self.state = BrokerState.NOT_RUNNING
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether its coordination is embedded: no other broker can join."""
         self.served = served_apis(
@@ -114,6 +119,8 @@ class Broker:
             }
         self.clock = clock
         """A monotonic clock in seconds, for durations and timeouts."""
+        self.thread_clock = thread_clock
+        """The CPU time of the loop's thread in seconds; None where time is virtual."""
         self._wall_clock = wall_clock
         self.lost = asyncio.Event()
         """Set when the broker has stopped by itself; `lost_reason` says why."""

@@ -22,6 +22,7 @@ from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
 from barnabas.broker.loop import IoThreads
 from barnabas.broker.monitoring.coordination_metrics import CoordinationMetrics
+from barnabas.broker.monitoring.broker_state import BrokerState
 from barnabas.broker.monitoring.health import Health
 from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
@@ -69,6 +70,7 @@ class Lifecycle:
     async def start(self) -> None:
         """Build all parts and serve; raise the reason if that fails."""
         options = self._broker.static_options
+        self._broker.state = BrokerState.STARTING
         if self._own_executor:
             self._executor = IoThreads(options.num_io_threads)
         logs = Logs(
@@ -91,8 +93,10 @@ class Lifecycle:
             if self._parts is not None:
                 await self._halt(self._parts)
             await self._abandon(logs)
+            self._broker.state = BrokerState.NOT_RUNNING
             raise
         self._running = True
+        self._broker.state = BrokerState.RUNNING
         self.health.serving(lambda: _hindrance(parts))
 
     def _build_metrics_listener(self) -> MetricsListener:
@@ -171,6 +175,7 @@ class Lifecycle:
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)
+        broker.state = BrokerState.RECOVERY
         # A topic may have thousands of partitions.
         options_of = cache(lambda topic: configs.topic_options(topics.get(topic, {})))
         await parts.logs.load(
@@ -237,6 +242,7 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         broker, tree = self._broker, parts.registration.tree
+        broker.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
         why = f": {broker.lost_reason}" if broker.lost_reason else ""
         self.health.entered(f"stopping{why}")
         await hand_over(
@@ -247,6 +253,7 @@ class Lifecycle:
             parts.to_controller,
         )
         self._running = False
+        broker.state = BrokerState.SHUTTING_DOWN
         parts.session_renewal.stop()
         if parts.acls is not None:
             parts.acls.stop()
@@ -284,6 +291,7 @@ class Lifecycle:
         await tree.close()
         await self._close_metrics_listener()  # last: until here it says that the broker stops
         self._shut_executor()
+        broker.state = BrokerState.NOT_RUNNING
 
     async def _answer_producers(self, parts: Parts) -> None:
         """Flush what producers wait for, and answer them; followers can no longer fetch."""
@@ -299,6 +307,7 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         self._running = False
+        self._broker.state = BrokerState.NOT_RUNNING
         await self._halt(parts)
         parts.logs.discard_unflushed(self._broker.now_ms())
         await self._abandon(parts.logs)

@@ -38,6 +38,7 @@ from barnabas.broker.loop import WheelTimer
 from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
 from barnabas.broker.monitoring.monitoring import Monitoring, Watched
 from barnabas.broker.network import request_log
+from barnabas.broker.monitoring.front import loop_monitor, show_front
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.client_telemetry import ClientTelemetry
@@ -367,7 +368,12 @@ def build_parts(
         broker.audit,
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
-    network = _network(broker, silence, timer, executor, quotas, sasl)
+    request_metrics = RequestMetrics(broker.metrics, broker.served)
+    network = _network(broker, silence, timer, executor, quotas, sasl, request_metrics)
+    show_front(broker.metrics, partitions, network, executor)
+    monitor = loop_monitor(
+        broker.metrics, broker.clock, broker.thread_clock, lambda: request_metrics.blocked_s
+    )
     cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
         timer=timer,
@@ -430,6 +436,7 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+            None if monitor is None else monitor.tick,
         ),
         monitoring=Monitoring(
             broker.metrics,
@@ -460,10 +467,10 @@ def _network(
     executor: Executor | None,
     quotas: ClientQuotas,
     sasl: Sasl,
+    metrics: RequestMetrics,
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options = broker.options
-    metrics = RequestMetrics(broker.metrics, broker.served)
     metrics.log_requests(request_log.is_on())
     broker.configs.loggers.watch(lambda: metrics.log_requests(request_log.is_on()))
     control_plane = options.endpoints.control_plane

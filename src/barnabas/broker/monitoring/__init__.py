@@ -1,1 +1,1 @@
-"""What is read from the broker's parts when its metrics are scraped."""
+"""What people and programs see of a broker from outside: its metrics, and its health."""

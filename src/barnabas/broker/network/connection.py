@@ -175,7 +175,9 @@ class Connection(asyncio.BufferedProtocol):
             release(parts)
             return True
         self._flush_answers()
-        self._bytes_out.value += sum(map(len, parts))
+        self._bytes_out.value += sum(
+            len(part) if isinstance(part, BYTES) else part.size for part in parts
+        )
         try:
             sending = self._file_send or self._open_file_send()
             if sending is not None:

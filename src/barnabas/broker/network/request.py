@@ -79,8 +79,9 @@ class Request(Generic[Body]):
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.session: Session = connection.session
-        self.session.api_key = api_key
+        session: Session = connection.session
+        self.session = session
+        session.api_key = api_key
         self.received = received
         self.reply = reply
         self.counts: Counts | None = counts

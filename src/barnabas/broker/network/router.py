@@ -121,20 +121,19 @@ class Router(Generic[Host]):
             self._silence.look()
         try:
             header, position = decode_request_header(frame)
-            served = self._served.get(header.api_key)
-            if served is None or not (
-                served.first_version <= header.api_version <= served.last_version
-            ):
+            api_key, version, correlation_id, client_id = header
+            served = self._served.get(api_key)
+            if served is None or not served.first_version <= version <= served.last_version:
                 self._unsupported(connection, header, served)
                 return
-            body, _ = decode(served.api.request, frame, header.api_version, position)
+            body, _ = decode(served.api.request, frame, version, position)
         except RemoteProtocolError as failure:
             connection.rejected("unreadable")
             connection.close(f"unreadable request: {failure}")
             return
-        counts = self._counts[header.api_key][header.api_version]
+        counts = self._counts[api_key][version]
         if counts is None:
-            counts = self._metrics.begin(served, header.api_version)
+            counts = self._metrics.begin(served, version)
         if self._quotas.active:
             self._handle_metered(
                 served, header, body, connection, received, counts, len(frame), queued_s
@@ -142,10 +141,10 @@ class Router(Generic[Host]):
             return
         request = Request(
             body,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            header.client_id,
+            api_key,
+            version,
+            correlation_id,
+            client_id,
             connection,
             received,
             self._reply,
@@ -332,7 +331,8 @@ class Router(Generic[Host]):
         counts = request.counts
         if counts is not None:
             request.counts = None
-            counts.answered(request, response, now)
+            answered = counts.answered
+            answered(request, response, now)
         connection.answer(data)
 
     def _send_files(
