@@ -72,6 +72,7 @@ async def serve(host: Host, **options: str) -> None:
         coordination=host.coordination(),
         files=host.disk,
         wall_clock=lambda: host.now_ms() / 1000,
+        thread_clock=None,
         random=host.random,
         random_bytes=host.random.randbytes,
     )

@@ -17,6 +17,7 @@ from barnabas.broker.cluster.acls import Acls
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.controller_metrics import ControllerMetrics
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.dialer import Dialer
@@ -35,8 +36,14 @@ from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.diary.topic_writer import TopicWriter, diary_topic
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
+from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
+from barnabas.broker.monitoring.front import loop_monitor, show_front
+from barnabas.broker.monitoring.monitoring import Monitoring, Watched
+from barnabas.broker.network import request_log
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
+from barnabas.broker.network.client_telemetry import ClientTelemetry
+from barnabas.broker.network.otlp_export import OtlpExport
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
@@ -45,6 +52,7 @@ from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetcher import FetcherContext
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.replication.isr_proposals import IsrProposals
 from barnabas.broker.replication.replicas import Replicas
 from barnabas.broker.replication.replication_quotas import ReplicationQuotas
@@ -62,6 +70,7 @@ from barnabas.metadata.initial_user_store import InitialUserStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_names import DIARY_TOPIC
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.metrics.catalogue.logs import FLUSH_TIME
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.delegation_tokens import DelegationTokens
@@ -115,13 +124,20 @@ class Parts:
     diary_peers: Peers
     # network
     quotas: ClientQuotas
+    telemetry: ClientTelemetry
+    otlp_export: OtlpExport
     delegation_tokens: DelegationTokens
     shared_tokens: SharedTokens
     sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
+    # monitoring
+    cluster_peers: Peers
+    """For the exporter alone: what it asks may take long, and must not delay others."""
+    cluster_exporter: ClusterExporter
 
     housekeeping: Housekeeping
+    monitoring: Monitoring
 
 
 def build_parts(
@@ -135,6 +151,7 @@ def build_parts(
     random: Random,
     random_bytes: Callable[[int], bytes],
     enter_cluster: Callable[[], Awaitable[None]],
+    on_session_refused: Callable[[], object],
 ) -> Parts:
     """Build the parts of a broker from its logs and its registration.
 
@@ -162,6 +179,7 @@ def build_parts(
         check_silence=lambda: silence.check(),
         on_follower_flushed=lambda partition: fetchers.flushed(partition),
         on_storage_failure=lambda key, failure: log_failures.of_partition(key, failure),
+        flush_times=broker.metrics.histogram(FLUSH_TIME),
     )
     replication_quotas = ReplicationQuotas(options)
 
@@ -199,7 +217,13 @@ def build_parts(
         on_failure=log_failures.of_directory,
     )
     retention = Retention(
-        logs, partitions, executor, now_ms, log_failures.of_partition, broker.note_partition
+        logs,
+        partitions,
+        executor,
+        now_ms,
+        log_failures.of_partition,
+        broker.metrics,
+        broker.note_partition,
     )
 
     dialer = Dialer(
@@ -237,6 +261,7 @@ def build_parts(
             note=broker.note_partition,
         )
     )
+    isr_metrics = IsrMetrics(broker.metrics)
     replicas = Replicas(
         broker_id,
         partitions,
@@ -250,6 +275,7 @@ def build_parts(
         compaction,
         now_ms,
         timer.now_ms,
+        isr_metrics,
         learn_topic_configs=broker.learn_topic_configs,
         on_role_taken=broker.role_taken,
         on_role_shown=broker.role_shown,
@@ -286,6 +312,7 @@ def build_parts(
         silence,
         now_ms,
         random_bytes,
+        ControllerMetrics(broker.metrics),
         note,
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
@@ -293,6 +320,7 @@ def build_parts(
         broker_id,
         broker_epoch,
         partitions,
+        isr_metrics,
         ask_controller=to_controller.ask,
         note=note,
     )
@@ -311,6 +339,7 @@ def build_parts(
         ask=peers.ask,
         allows=broker.allows,
         note=note,
+        metrics=broker.metrics,
     )
     groups = GroupHost(collaborators, random_bytes)
     marker_writer = MarkerWriter(collaborators, groups.transaction_ended)
@@ -368,7 +397,13 @@ def build_parts(
         broker.audit,
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
-    network = _network(broker, silence, timer, executor, quotas, sasl)
+    request_metrics = RequestMetrics(broker.metrics, broker.served)
+    network = _network(broker, silence, timer, executor, quotas, sasl, request_metrics)
+    show_front(broker.metrics, partitions, network, executor)
+    monitor = loop_monitor(
+        broker.metrics, broker.clock, broker.thread_clock, lambda: request_metrics.blocked_s
+    )
+    cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -384,6 +419,7 @@ def build_parts(
             controller.resign,
             enter_cluster,
             broker.give_up,
+            on_session_refused,
             broker.session_lost,
             broker.session_back,
         ),
@@ -410,11 +446,19 @@ def build_parts(
         diary=diary,
         diary_peers=diary_peers,
         quotas=quotas,
+        telemetry=ClientTelemetry(
+            options, executor, timer.now_ms, now_ms, broker.metrics, random_bytes
+        ),
+        otlp_export=OtlpExport(
+            options(), broker.metrics, now_ms, broker_id, registration.cluster_id
+        ),
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
         sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
+        cluster_peers=cluster_peers,
+        cluster_exporter=ClusterExporter(cluster, cluster_peers.ask),
         housekeeping=Housekeeping(
             options,
             now_ms,
@@ -429,6 +473,26 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+            None if monitor is None else monitor.tick,
+        ),
+        monitoring=Monitoring(
+            broker.metrics,
+            Watched(
+                broker_id=broker_id,
+                options=options,
+                now_ms=now_ms,
+                clock_ms=timer.now_ms,
+                cluster=cluster,
+                partitions=partitions,
+                logs=logs,
+                fetchers=fetchers,
+                controller=controller,
+                control=control,
+                groups=groups,
+                transactions=transactions,
+                ask=cluster_peers.ask,
+                executor=executor,
+            ),
         ),
     )
 
@@ -440,10 +504,12 @@ def _network(
     executor: Executor | None,
     quotas: ClientQuotas,
     sasl: Sasl,
+    metrics: RequestMetrics,
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
     options, note = broker.options, broker.journal.note
-    metrics = RequestMetrics(broker.metrics, broker.served)
+    metrics.log_requests(request_log.is_on())
+    broker.configs.loggers.watch(lambda: metrics.log_requests(request_log.is_on()))
     control_plane = options.endpoints.control_plane
     control_plane_apis = {
         key: control_plane or "" for key in broker.served if key not in broker.served_to_clients

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("tokens", "barnabas.cli.tokens", "create, list, renew and expire delegation tokens"),
     Command("security", "barnabas.cli.security", "secure a cluster: certificates, users, options"),
     Command("quotas", "barnabas.cli.quotas", "show and change how much clients may use"),
+    Command("clients", "barnabas.cli.clients", "show the metrics that clients push"),
     Command("produce", "barnabas.cli.produce", "send lines to a topic"),
     Command("consume", "barnabas.cli.consume", "print the records of a topic"),
     Command("log", "barnabas.cli.log", "show, check and repair the files of a stopped broker"),

@@ -18,7 +18,7 @@ from barnabas.admin.lag import lag_of, timestamps_at
 from barnabas.admin.log_dirs import describe_log_dirs_of
 from barnabas.admin.offsets import list_offsets
 from barnabas.admin.topics import describe_topics
-from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.metadata import PartitionView, TopicView
 from barnabas.diary.entry import Entry
 from barnabas.diary.sentences import moment, sentence, size, span
@@ -288,7 +288,10 @@ async def topic_state(client: ClusterClient, name: str, entries: list[Entry]) ->
 
 
 async def _topic(client: ClusterClient, name: str) -> TopicView:
-    [topic] = await describe_topics(client, [name])
+    try:
+        [topic] = await describe_topics(client, [name], to=CONTROLLER)  # which decides it
+    except BarnabasError:
+        [topic] = await describe_topics(client, [name])
     if topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise InvalidValueError(f"topic {name} does not exist")
     if topic.error is not ErrorCode.NONE:

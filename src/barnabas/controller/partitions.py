@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from barnabas.controller.causes import Cause
+from barnabas.controller.counts import ControllerCounts
 from barnabas.controller.election import (
     Elected,
     Election,
@@ -45,7 +46,9 @@ class Partitions:
         epoch: int,
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
         state_changes: StateChanges,
+        counts: ControllerCounts,
     ) -> None:
+        self._counts = counts
         self._knowledge = knowledge
         self._tree = tree
         self._outbox = outbox
@@ -259,6 +262,7 @@ class Partitions:
         assert former is None or former.leader_epoch < leadership.leader_epoch, (former, leadership)
         knowledge.leaderships[key] = leadership
         self._state_changes.led(key, former, leadership, cause)
+        self._counts.led(former, leadership, cause)
         online = leadership.leader >= 0
         phase = PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE
         knowledge.set_phase(key, phase)

@@ -147,7 +147,13 @@ EVENTS: Final[Mapping[str, Event]] = _events(
         "barnabas.logs",
         limited=True,
     ),
-    Event("reject.authorization", ("denied", "no-rule"), "barnabas.authorizer", limited=True),
+    Event(
+        "reject.authorization",
+        ("denied", "no-rule"),
+        "barnabas.authorizer",
+        limited=True,
+        logged=False,
+    ),
     Event(
         "reject.connection",
         (

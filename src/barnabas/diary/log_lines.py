@@ -158,16 +158,6 @@ def _truncated(note: Note, broker_id: int) -> str:
     )
 
 
-def _denied(note: Note, broker_id: int) -> str:
-    data = note.data
-    kind, _, name = data["resource"].partition(":")
-    return (
-        f"Principal = {data['principal']} is Denied operation = {data['operation']} from host = "
-        f"{data['host']} on resource = {kind}:LITERAL:{name} for request = {data['api']} with "
-        f"resourceRefCount = 1 based on rule {data['rule']}"
-    )
-
-
 _SHAPES: Final[Mapping[str, Callable[[Note, int], str]]] = {
     "role.leads": _leads,
     "role.follows": _follows,
@@ -181,5 +171,4 @@ _SHAPES: Final[Mapping[str, Callable[[Note, int], str]]] = {
     "group.rebalance": _rebalance,
     "group.stable": _stable,
     "log.truncated": _truncated,
-    "reject.authorization": _denied,
 }

@@ -12,6 +12,7 @@ from barnabas.diary import subjects
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.consumer_group import ConsumerGroup, ConsumerMember
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.group import Groups
 from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.reconciliation import NONE, IdPartition
@@ -30,10 +31,17 @@ from barnabas.wire.messages.list_groups import ListedGroup
 class Administration:
     """Answers administrators about one coordinator's groups."""
 
-    def __init__(self, groups: Groups, offsets: OffsetTable, default_assignor: str) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        offsets: OffsetTable,
+        default_assignor: str,
+        counts: GroupCounts,
+    ) -> None:
         self._groups = groups
         self._offsets = offsets
         self._default_assignor = default_assignor
+        self._counts = counts
 
     def describe(self, group_id: str, version: int) -> DescribedGroup:
         """DescribeGroups for one group."""
@@ -73,6 +81,7 @@ class Administration:
             code = ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.NON_EMPTY_GROUP
             return answered(call, DeletableGroupResult(group_id=group_id, error_code=code))
         records, undo_remove = self._offsets.remove(group_id, self._offsets.of(group_id))
+        self._counts.offset_deletions.add(len(records))
         del self._groups[group_id]
         offsets = len(records)
         records += group.tombstones()

@@ -298,6 +298,8 @@ class ClassicProtocol:
                 out.replies.append(Reply(waiting.token, self._rebalances.synced(group, member)))
                 self._rebalances.keep_member(group, member, now_ms, out)
         group.become(State.STABLE, now_ms)
+        began_ms = group.rebalance_began_ms
+        self._rebalances.completed(group, now_ms)
         out.records.append(group.record())
         generation = group.generation
         ended = group.round
@@ -309,6 +311,7 @@ class ClassicProtocol:
                 for member in group.members.values():
                     member.assignment = b""
                 group.become(State.PREPARING, now_ms)
+                group.rebalance_began_ms = began_ms
                 group.initial_ms_left = None
                 group.is_join_timed = False
                 group.round = ended

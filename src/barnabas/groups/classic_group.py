@@ -120,6 +120,8 @@ class ClassicGroup:
     """Whether the current join ends at a deadline."""
     round: Round | None = field(default=None, compare=False)
     """The rebalance in progress, for the diary."""
+    rebalance_began_ms: int = field(default=-1, compare=False)
+    """When the current rebalance began; -1 without one, and in one that another broker began."""
 
     @property
     def is_consumer_group(self) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from barnabas.diary import subjects
 from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.round import Round, Trigger, named
 from barnabas.model.error_codes import ErrorCode
@@ -41,8 +42,9 @@ def join_refusal(version: int, member_id: str, code: ErrorCode) -> JoinGroupResp
 class ClassicRebalances:
     """Moves classic groups from one generation to the next."""
 
-    def __init__(self, options: GroupOptions) -> None:
+    def __init__(self, options: GroupOptions, counts: GroupCounts) -> None:
         self._options = options
+        self._counts = counts
 
     # -- responses about a generation
 
@@ -97,6 +99,8 @@ class ClassicRebalances:
             delay_ms = group.rebalance_timeout_ms
             group.initial_ms_left = None
         _note_rebalance(group, trigger, out)
+        if group.rebalance_began_ms < 0:
+            group.rebalance_began_ms = now_ms
         group.become(State.PREPARING, now_ms)
         self._time_join(group, now_ms + delay_ms, out)
         if group.initial_ms_left is not None and delay_ms == 0:
@@ -130,6 +134,7 @@ class ClassicRebalances:
         group.generation += 1
         if not group.members:
             group.protocol = None
+            group.rebalance_began_ms = -1
             group.become(State.EMPTY, now_ms)
             note_end(group, "group.empty", now_ms, out)
             out.records.append(group.record())
@@ -161,6 +166,13 @@ class ClassicRebalances:
         if group.round is not None:
             group.round.add(trigger)
         _note_rebalance(group, trigger, out)
+
+    def completed(self, group: ClassicGroup, now_ms: int) -> None:
+        """Count a rebalance whose assignment is known."""
+        self._counts.classic_rebalances.add()
+        if group.rebalance_began_ms >= 0:
+            self._counts.classic_ms.record(now_ms - group.rebalance_began_ms)
+            group.rebalance_began_ms = -1
 
     def _fail_syncs(self, group: ClassicGroup, code: ErrorCode, now_ms: int, out: Outcome) -> None:
         """Drop the assignments of a generation that did not complete."""

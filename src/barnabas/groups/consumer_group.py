@@ -131,6 +131,9 @@ class ConsumerGroup:
     """The rebalance in progress, for the diary."""
     seen_ms: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """When each member sent its last heartbeat here."""
+    watched_epoch: int = field(default=0, compare=False)
+    rebalance_began_ms: int = field(default=-1, compare=False)
+    """The epoch that was seen last, and since when members are moving to it (`rebalance_watch`)."""
 
     # -- what every group answers
 

@@ -37,15 +37,18 @@ from barnabas.groups.classic_rebalances import ClassicRebalances, join_refusal
 from barnabas.groups.consumer import ConsumerProtocol, refusal
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.consumer_request import JOINING, validate
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.group import Group, Groups
 from barnabas.groups.migration import downgraded, upgrade_records, upgraded
 from barnabas.groups.offset_requests import OffsetRequests
 from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.options import GroupOptions
+from barnabas.groups.rebalance_watch import watch_rebalance
 from barnabas.groups.replaying import Replaying
 from barnabas.groups.round import Trigger
 from barnabas.groups.store_errors import group_error
 from barnabas.groups.topics import Topics
+from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError, RequestError
 from barnabas.model.outcome import Outcome, Reply
@@ -73,18 +76,20 @@ class GroupCoordinator:
         new_id: Callable[[], str],
         topics: Callable[[], Topics],
         assignors: Sequence[ServerAssignor] = SERVER_ASSIGNORS,
+        counts: GroupCounts | None = None,
     ) -> None:
         self._options = options
-        self._rebalances = ClassicRebalances(options)
+        self._counts = counts = counts or GroupCounts(Registry())
+        self._rebalances = ClassicRebalances(options, counts)
         self._classic = ClassicProtocol(options, self._rebalances, new_id)
         self._consumer = ConsumerProtocol(options, new_id, topics, assignors)
         self._bridge = ClassicBridge(options, self._consumer, new_id, topics)
         self._topics = topics
         self.groups: Groups = {}
         self.offsets = OffsetTable(options, topics)
-        self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rebalances)
+        self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rebalances, counts)
         self.administration = Administration(
-            self.groups, self.offsets, options.consumer_assignors[0]
+            self.groups, self.offsets, options.consumer_assignors[0], counts
         )
         self.replaying = Replaying(self.groups, self.offsets)
 
@@ -252,6 +257,7 @@ class GroupCoordinator:
 
     def _settled(self, group: ConsumerGroup, outcome: Outcome, now_ms: int) -> Outcome:
         """Convert a group whose last consumer-protocol member has left to a classic one."""
+        watch_rebalance(group, self._counts, now_ms)
         if not (
             outcome.records
             and group.is_all_classic
@@ -333,6 +339,7 @@ class GroupCoordinator:
                     retention_ms = self._options.offsets_retention_ms
                     data = {"offsets": len(records), "retention_ms": retention_ms}
                     outcome.note("offsets.expired", subjects.group(group_id), "retention", data)
+                self._counts.offset_expirations.add(len(records))
                 outcome.records += records
                 undos.append(undo_expiry)
             if group.is_idle and not self.offsets.of(group_id):
@@ -354,6 +361,7 @@ class GroupCoordinator:
     def topics_deleted(self, names: Collection[str]) -> Outcome:
         """Remove the offsets of deleted topics."""
         records = self.offsets.remove_topics(names)
+        self._counts.offset_deletions.add(len(records))
         return Outcome(records=records, undo=(lambda code: []) if records else None)
 
     # -- loading and unloading
@@ -371,6 +379,7 @@ class GroupCoordinator:
             elif isinstance(group, ClassicGroup):
                 self._rebalances.loaded(group, now_ms, outcome)
             else:
+                group.watched_epoch = group.epoch
                 self._consumer.loaded(group, now_ms, outcome)
         return outcome
 

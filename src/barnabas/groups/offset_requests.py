@@ -12,6 +12,7 @@ from barnabas.diary import subjects
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.classic_rebalances import ClassicRebalances
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.fetching import refused
 from barnabas.groups.group import Groups
 from barnabas.groups.offset_table import OffsetTable, refused_commit, refused_txn_commit
@@ -39,10 +40,17 @@ MOVES_MAX = 20
 class OffsetRequests:
     """Answers requests about the offsets of one coordinator's groups."""
 
-    def __init__(self, groups: Groups, offsets: OffsetTable, rebalances: ClassicRebalances) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        offsets: OffsetTable,
+        rebalances: ClassicRebalances,
+        counts: GroupCounts,
+    ) -> None:
         self._groups = groups
         self._offsets = offsets
         self._rebalances = rebalances
+        self._counts = counts
 
     def handle_commit(self, request: OffsetCommitRequest, call: Call) -> Outcome:
         """OffsetCommit: by a member of the current generation, or by anyone to an idle group."""
@@ -132,6 +140,7 @@ class OffsetRequests:
         records, undo_remove = self._offsets.remove(
             request.group_id, [partition for partition in deleted if partition in known]
         )
+        self._counts.offset_deletions.add(len(records))
 
         def undo(code: ErrorCode) -> list[Reply]:
             undo_remove()
@@ -205,6 +214,7 @@ class OffsetRequests:
         if group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id, call.now_ms)
         outcome.records, undo_store = self._offsets.store(group_id, commits, producer_id)
+        self._counts.offset_commits.add(len(commits))
         # Not the outcome itself: that would be a reference cycle, left to the garbage collector.
         replies = outcome.replies
 

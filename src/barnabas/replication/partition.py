@@ -33,6 +33,7 @@ from barnabas.replication.follower_progress import Follower
 from barnabas.replication.isr_state import IsrState, Proposal
 from barnabas.replication.leader_context import ALONE, LeaderContext
 from barnabas.replication.role import Role
+from barnabas.replication.topic_traffic import TopicTraffic
 
 OFFSET_BYTES = 8
 """A batch begins with its first offset."""
@@ -61,6 +62,7 @@ class Partition:
         "replicas",
         "topic_id",
         "topic_partition",
+        "traffic",
     )
 
     def __init__(
@@ -80,6 +82,8 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.adding: tuple[int, ...] = ()
         self.removing: tuple[int, ...] = ()
+        self.traffic: TopicTraffic | None = None
+        """The numbers of its topic, which it shares with the others; None before any traffic."""
         self._assigned = NO_LEADER
         self._muted = False
         self._unconfirmed = False
@@ -262,6 +266,16 @@ class Partition:
     def min_isr(self) -> int:
         """Return `min.insync.replicas`, which cannot exceed the number of replicas."""
         return min(self.log.options.min_insync_replicas, len(self.replicas))
+
+    @property
+    def replication_factor(self) -> int:
+        """Return how many replicas it should have, without those that a reassignment is adding."""
+        return len(self.replicas) - len(self.adding)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Return whether fewer replicas are in sync than it should have."""
+        return len(self._in_sync.committed) < self.replication_factor
 
     @property
     def flush_owed(self) -> bool:

@@ -22,6 +22,7 @@ from typing import Final
 
 from barnabas.config.broker.transactions import TransactionsOptions
 from barnabas.diary import subjects
+from barnabas.metrics.instruments import Counter
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.model.outcome import Reply, StateRecord, TimerChange
@@ -39,7 +40,12 @@ from barnabas.transactions.rules import Verdict
 from barnabas.transactions.state import State
 from barnabas.transactions.transaction import NO_PRODUCER_ID, Producer, Transaction
 from barnabas.transactions.transactional_id import Progress
-from barnabas.transactions.transactional_ids import RETRY_BACKOFF_MS, TransactionalIds, together
+from barnabas.transactions.transactional_ids import (
+    RETRY_BACKOFF_MS,
+    MarkerBacklog,
+    TransactionalIds,
+    together,
+)
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -67,10 +73,17 @@ class _Phase(Enum):
 class TransactionCoordinator:
     """The transactional ids of one partition, while this broker leads it."""
 
-    def __init__(self, options: TransactionsOptions, coordinator_epoch: int) -> None:
+    def __init__(
+        self,
+        options: TransactionsOptions,
+        coordinator_epoch: int,
+        timed_out: Counter | None = None,
+    ) -> None:
+        """Begin to load; `timed_out` counts the transactions aborted by their time-out."""
         self._options = options
         self._ids = TransactionalIds(coordinator_epoch)
         self._phase = _Phase.LOADING
+        self._timed_out = timed_out or Counter()
 
     @property
     def coordinator_epoch(self) -> int:
@@ -126,6 +139,11 @@ class TransactionCoordinator:
         """Return the committed state of a transactional id."""
         entry = self._ids.entries.get(transactional_id)
         return entry.current if entry is not None else None
+
+    @property
+    def backlog(self) -> MarkerBacklog:
+        """What ended transactions still wait for."""
+        return self._ids.backlog()
 
     # Requests
 
@@ -277,10 +295,22 @@ class TransactionCoordinator:
         for transactional_id, current in self._settled():
             target = rules.time_out(current, now_ms)
             if target is not None:
-                outcome = self._ids.write(transactional_id, target)
+                outcome = self._counted(self._ids.write(transactional_id, target))
                 _note_abort(outcome, transactional_id, current, "timeout", now_ms)
                 outcomes.append(outcome)
         return outcomes
+
+    def _counted(self, abort: TransactionOutcome) -> TransactionOutcome:
+        """Count an abort when it is committed: one that fails is decided again."""
+        commit = abort.commit
+        assert commit is not None
+
+        def commit_and_count() -> None:
+            commit()
+            self._timed_out.add()
+
+        abort.commit = commit_and_count
+        return abort
 
     def expire(self, now_ms: int) -> list[TransactionOutcome]:
         """Remove the transactional ids that have expired."""

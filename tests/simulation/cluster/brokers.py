@@ -190,6 +190,7 @@ class Brokers:
                 files=host.disk,
                 wall_clock=lambda: host.now_ms() / 1000,
                 clock=self.world.loop.time,
+                thread_clock=None,
                 random=host.random,
                 random_bytes=host.random.randbytes,
             )

@@ -28,7 +28,6 @@ SHRUNK = {
     "end_offset": 884_221,
     "replicas": [{"id": 3, "end_offset": 883_740, "behind": 481, "caught_up_ms_ago": 30_412}],
 }
-DENIED = DATA["reject.authorization"]
 TRUNCATED = {"from": 9, "to": 5, "leader": 1, "leader_epoch": 7}
 
 
@@ -66,11 +65,6 @@ TRUNCATED = {"from": 9, "to": 5, "leader": 1, "leader_epoch": 7}
         (
             Note("group.stable", "group:g", "member-left", DATA["group.stable"]),
             ["Stabilized group g generation 7 with 2 members"],
-        ),
-        (
-            Note("reject.authorization", "client:x", "no-rule", DENIED),
-            ["Principal = User:alice is Denied operation = WRITE from host = 10.0.0.7 on "]
-            + ["resource = Topic:LITERAL:orders for request = Produce", "based on rule no ACL"],
         ),
         (
             Note("log.truncated", "orders-0", "diverged", TRUNCATED),

@@ -99,9 +99,7 @@ def test_a_member_leaves_and_says_why(host: Host, reason: str | None, cause: str
     first, second = stable(host)
     taken(host)
     host.send(
-        LeaveGroupRequest(
-            group_id="g", members=[MemberIdentity(member_id=second, reason=reason)]
-        )
+        LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=second, reason=reason)])
     )
     [began] = taken(host)
     assert events([began]) == [("rebalance", cause)]
@@ -164,7 +162,7 @@ def subscribing(*topics: str) -> list[Any]:
 
 
 def test_a_changed_subscription(host: Host) -> None:
-    first, second = stable(host, protocols=subscribing("a"))
+    _, second = stable(host, protocols=subscribing("a"))
     taken(host)
     host.send(join(second, protocols=subscribing("a", "b")))
     [began] = taken(host)
@@ -283,9 +281,7 @@ def test_topics_grow_and_subscriptions_change(modern: Host) -> None:
     assert began.data["changes"] == {"foo": [6, 8]}
     modern.topics["bar"] = (BAR, 3)
     first.take(
-        modern.ask(
-            beat("m1", first.epoch, first.owned, subscribed_topic_names=["bar", "foo"])
-        )
+        modern.ask(beat("m1", first.epoch, first.owned, subscribed_topic_names=["bar", "foo"]))
     )
     began, *_ = taken(modern)
     assert events([began]) == [("rebalance", "subscription-changed")]

@@ -12,6 +12,7 @@ from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.topic_store import NewTopic
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import RequestError
 from barnabas.model.note import NoteSink
 from barnabas.security.authorizer import Operation, ResourceType
@@ -46,3 +47,4 @@ class Collaborators:
     ask: Ask
     allows: Callable[[Session, Operation, ResourceType, str], bool]
     note: NoteSink
+    metrics: Registry

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
+from barnabas.broker.partitions.rejected_batches import count_rejected, reason_of
 from barnabas.diary import subjects
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.kernels.batch_header import (
@@ -161,7 +162,7 @@ def _handle(
         results = []
         for data in topic.partition_data:
             if refusal is not None:
-                result = _refused(data.index, refusal)
+                result = _refused(broker, data.index, refusal)
             else:
                 result = _append(broker, request, name, data, waiting, verdicts)
             if result.error_code:
@@ -177,7 +178,7 @@ def _handle(
             reason = ErrorCode.of(failed.error_code).name
             request.connection.close(f"produce with acks=0 failed: {reason}")
         else:
-            request.skip_answer()
+            request.skip_answer(broker.clock())
         return None
     if waiting:
         operation = broker.partitions.when_safe(
@@ -302,19 +303,20 @@ def _append(
     index = data.index
     partition = broker.partitions.get((topic, index))
     if partition is None:
-        return _refused(index, broker.absent(topic, index))
+        return _refused(broker, index, broker.absent(topic, index))
     if data.records is None:
-        return _refused(index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
+        return _refused(broker, index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
     acks = request.body.acks
     if acks not in (-1, 0, 1):
         return _refused(
+            broker,
             index,
             RequestError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be -1, 0 or 1"),
         )
     transactional_id = request.body.transactional_id
     if transactional_id is not None and _is_transactional(data.records):
         if not partition.is_leader:  # a coordinator's answer is not ours to report
-            return _refused(index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            return _refused(broker, index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         code = verdicts.get(partition.topic_partition)
         if code is None:
             code = _verify(broker, request, transactional_id, partition, data.records)
@@ -326,15 +328,16 @@ def _append(
         appended = broker.partitions.append(
             partition, data.records, acks, request.version, broker.now_ms()
         )
-    except RequestError as refusal:
-        return _rejected(broker, request, partition, data, refusal)
-    except CorruptRecordError as corrupt:
-        found = RequestError(corrupt.code, str(corrupt))
-        return _rejected(broker, request, partition, data, found)
-    except StorageError as failure:
+    except (RequestError, CorruptRecordError, StorageError) as failure:
+        count_rejected(broker.partitions.traffic.of(partition), len(data.records), failure)
+        if isinstance(failure, RequestError):
+            return _rejected(broker, request, partition, data, failure)
+        if isinstance(failure, CorruptRecordError):
+            refusal = RequestError(failure.code, str(failure))
+            return _rejected(broker, request, partition, data, refusal)
         broker.partitions.append_failed(partition, failure)
-        found = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
-        return _rejected(broker, request, partition, data, found)
+        refusal = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+        return _rejected(broker, request, partition, data, refusal)
     result = PartitionProduceResponse(
         index=index,
         base_offset=appended.first_offset,
@@ -383,7 +386,7 @@ def _rejected(
                 told |= {"producer_id": producer_id, "producer_epoch": epoch}
         subject = subjects.client(request.client_id, session.client_host)
         broker.journal.note(Note("reject.produce", subject, cause, told))
-    return _refused(data.index, refusal)
+    return _refused(broker, data.index, refusal)
 
 
 def _lacks_key(reasons: list[str]) -> bool:
@@ -441,7 +444,10 @@ def _verify(
     return code
 
 
-def _refused(index: int, refusal: RequestError) -> PartitionProduceResponse:
+def _refused(broker: Broker, index: int, refusal: RequestError) -> PartitionProduceResponse:
+    reason = reason_of(refusal)
+    if reason is not None:
+        broker.rejected(reason)
     errors = getattr(refusal, "record_errors", ())
     return PartitionProduceResponse(
         index=index,

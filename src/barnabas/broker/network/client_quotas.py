@@ -21,6 +21,8 @@ from barnabas.broker.network.request import Request
 from barnabas.diary import subjects
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metrics.catalogue import quotas as catalogue
+from barnabas.metrics.catalogue.rejections import THROTTLES
+from barnabas.metrics.instruments import Counter
 from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.model.note import Note, NoteSink, unnoted
@@ -84,10 +86,8 @@ class MeteredRequest(Request[Any]):
 
     metered = True
 
-    # Most requests need only the first three; the others are set on those that do.
+    # Most requests need only the first two; the others are set on those that do.
     quotas: ClientQuotas
-    size_bytes: int
-    """Of header and body."""
     running_since: float | None
     """When the current step began; None while the request waits, and once it is answered."""
     spent_s: float = 0.0
@@ -99,20 +99,26 @@ class MeteredRequest(Request[Any]):
     on_throttled: Callable[[], Message] | None = None
     """Takes the response back, and returns an empty one (Fetch)."""
 
-    def pause(self, now: float) -> None:
-        """End a step: from now on the request waits."""
+    def end_step(self, now: float) -> None:
+        """Count the time of the current step, if there is one."""
         if self.running_since is not None:
             self.spent_s += now - self.running_since
             self.running_since = None
 
+    def pause(self, now: float) -> None:
+        """End a step: from now on the request waits."""
+        self.end_step(now)
+        super().pause(now)
+
     def resume(self, now: float) -> None:
         """Begin another step."""
         self.running_since = now
+        super().resume(now)
 
-    def skip_answer(self) -> None:
+    def skip_answer(self, now: float) -> None:
         """Throttle a producer that expects no response, which counts its bytes only."""
         self.quotas.unanswered(self)
-        super().skip_answer()
+        super().skip_answer(now)
 
 
 class ClientQuotas:
@@ -159,6 +165,9 @@ class ClientQuotas:
         self._note = note
         self._spells: dict[tuple[str, str, str], Spell] = {}
         """Who is throttled: by the name of the quota, the user and the client id."""
+        self._throttles: dict[ClientQuota[Any], Counter] = {
+            quota: registry.counter(THROTTLES, resource) for resource, quota in self._resources()
+        }
 
     # limits
 
@@ -288,6 +297,7 @@ class ClientQuotas:
         """Leave the connection unread, and count that for the quota that demands it."""
         sensor = quota.sensor(request.session.principal.name, request.client_id, now_ms)
         sensor.throttles.record(throttle_ms, now_ms)
+        self._throttles[quota].add()
         until_ms = now_ms + throttle_ms
         heappush(self._throttled[quota], until_ms)
         self.queue_size(quota)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.connection_limits import ListenerLimits
+from barnabas.broker.network.listener_counts import ListenerCounts
 from barnabas.broker.network.pausable_server import PausableServer
 from barnabas.config.listeners import Endpoint
 from barnabas.diary import subjects
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
 from barnabas.model.note import Note, NoteSink, unnoted
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.network.session import Session
     from barnabas.broker.network.tls_transport import TlsTransport
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 WARNING_INTERVAL_MS = 10_000
 """A listener that accepts slowly says so at most this often."""
@@ -56,12 +58,17 @@ class Listener:
         authenticate: Callable[[Connection], None] | None = None,
         on_admitted: Callable[[], None] = lambda: None,
         note: NoteSink = unnoted,
+        counts: ListenerCounts | None = None,
     ) -> None:
         """Accept connections on an endpoint.
 
         Call `authenticate` with each new connection, which puts it before the dispatcher, and
         `on_admitted` after each; others may have to be closed for it.
         """
+        self._counts = counts or ListenerCounts(Registry(), endpoint.name)
+        self.bytes_in = self._counts.bytes_in
+        self.bytes_out = self._counts.bytes_out
+        self.rejected = self._counts.rejected
         self.asked = endpoint
         """As configured; `endpoint` has the real port once bound."""
         self.endpoint = endpoint
@@ -217,9 +224,11 @@ class Listener:
         if rejection is not None:
             cause = "rate" if rejection.after_ms else "limit"
             self.note_rejection(connection.session, cause, rejection.reason)
+            self.rejected("connection-rate" if rejection.after_ms else "connection-limit")
             self._reject(connection, f"rejected, {rejection.reason}", rejection.after_ms)
             return
         self.connections[connection] = None
+        self._counts.opened(now_ms)
         self._accepted += 1
         connection.session.number = self._accepted
         connection.session.privileged = self.privileged
@@ -252,6 +261,7 @@ class Listener:
         """Uncount a closed connection."""
         if connection in self.connections:
             del self.connections[connection]
+            self._counts.closed(self.now_ms())
             self._limits.release(connection.session.client_host)
         elif connection in self._rejected:
             self._rejected.pop(connection).cancel()

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from barnabas.broker.loop import spawn
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.diary import subjects
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
@@ -53,6 +54,7 @@ class IsrProposals:
         broker_id: int,
         broker_epoch: Callable[[], int],
         partitions: HostedPartitions,
+        metrics: IsrMetrics,
         *,
         ask_controller: Callable[[Message, int], Awaitable[Message]],
         note: NoteSink,
@@ -60,6 +62,7 @@ class IsrProposals:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._partitions = partitions
+        self._metrics = metrics
         self._ask_controller = ask_controller
         self._note = note
         self._notes: dict[TopicPartition, Note] = {}
@@ -134,6 +137,7 @@ class IsrProposals:
                 self._accepted(partition, proposal, answer)
             else:
                 code = ErrorCode.of(answer.error_code) if answer else ErrorCode.UNKNOWN_SERVER_ERROR
+                self._metrics.rejected()
                 settled = self._again({key: (partition, proposal)}, code) and settled
         return settled
 
@@ -175,7 +179,10 @@ class IsrProposals:
         if note is not None:
             version = {"to": list(answer.isr), "version": answer.partition_epoch}
             self._note(note._replace(data={**note.data, **version}))
-        if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
+        before = partition.isr
+        rose = partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch)
+        self._metrics.accepted(before, partition.isr)
+        if rose:
             self._partitions.watermark_rose(partition)
         else:
             self._partitions.produce_purgatory.check(partition.topic_partition)

@@ -10,6 +10,7 @@ from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
@@ -34,7 +35,7 @@ from barnabas.replication.role import Role
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
 
-logger = logging.getLogger("barnabas.replicas")
+logger = logging.getLogger("barnabas.replication")
 
 ROLES_AT_ONCE = 50
 TURN_S_MAX = 0.1
@@ -60,6 +61,7 @@ class Replicas:
         compaction: CompactionWorkers,
         now_ms: Callable[[], int],
         clock_ms: Callable[[], int],
+        isr_metrics: IsrMetrics,
         *,
         learn_topic_configs: Callable[[Collection[str]], Awaitable[None]],
         on_role_taken: Callable[[Partition], None],
@@ -82,6 +84,7 @@ class Replicas:
         self._relocations = relocations
         self._compaction = compaction
         self._now_ms = now_ms
+        self._isr_metrics = isr_metrics
         self._learn_topic_configs = learn_topic_configs
         self._on_role_taken = on_role_taken
         self._on_role_shown = on_role_shown
@@ -153,6 +156,7 @@ class Replicas:
                 partition = self._partition(key, topic_id, state, options, broker_epoch)
                 leads_already = partition.is_assigned_leader
                 former = partition.assigned_leader, partition.leader_epoch
+                former_isr = partition.isr if leads_already else self._known_isr(key, topic_id)
                 partition.assume(_role(state))
                 self._note_role(partition, *former)
                 self._silence.role_assigned(partition, broker_epoch)
@@ -170,6 +174,7 @@ class Replicas:
             errors[key] = ErrorCode.NONE
             if partition.is_assigned_leader:
                 led.append(partition)
+                self._isr_metrics.assigned(former_isr, partition.isr)
             else:
                 followed.append(partition)
                 if leads_already:
@@ -197,6 +202,13 @@ class Replicas:
         }
         event = "role.leads" if partition.is_assigned_leader else "role.follows"
         self._note(Note(event, subjects.partition(*partition.topic_partition), "assigned", data))
+
+    def _known_isr(self, key: TopicPartition, topic_id: Uuid) -> Sequence[int]:
+        """Return the ISR that the controller last sent to all brokers; none of a new partition."""
+        view = self._cluster.topic(key.topic)
+        if view is None or view.topic_id != topic_id or key.partition >= len(view.partitions):
+            return ()
+        return view.partitions[key.partition].isr
 
     def _options_of(self, topic: str) -> TopicOptions | None:
         """Return a topic's options, None if its configs are unreadable or invalid."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.metrics.registry import Registry
     from barnabas.replication.partition import Partition
 
-logger = logging.getLogger("barnabas.cleaning")
+logger = logging.getLogger("barnabas.cleaner")
 
 PAUSE_S_MIN = 0.01
 WAIT_S_MAX = 0.1

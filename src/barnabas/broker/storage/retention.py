@@ -14,6 +14,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from barnabas.broker.loop import offload
+from barnabas.metrics.catalogue import logs as catalogue
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
 from barnabas.model.note import PartitionNote, unheard
 
@@ -41,6 +43,7 @@ class Retention:
         executor: Executor | None,
         now_ms: Callable[[], int],
         on_failure: Callable[[TopicPartition, StorageError], None],
+        metrics: Registry,
         note: PartitionNote = unheard,
     ) -> None:
         self._logs = logs
@@ -49,6 +52,8 @@ class Retention:
         self._now_ms = now_ms
         self._on_failure = on_failure
         self._note = note
+        self._deleted_bytes = metrics.counter(catalogue.RETENTION_BYTES)
+        self._deleted_segments = metrics.counter(catalogue.RETENTION_SEGMENTS)
         self._running = False
 
     async def turn(self) -> None:
@@ -113,12 +118,16 @@ class Retention:
         while not log.compacting and self._is_hosted(partition, log):
             # Files are renamed without yielding to the loop, so that the log cannot be deleted and
             # recreated in between.
-            before, before_bytes = len(log.segments), log.size_bytes
+            before = log.segments
+            sizes = [segment.size_bytes for segment in before[:SEGMENTS_AT_ONCE]]
             paths = log.remove_before(offset, SEGMENTS_AT_ONCE)
             if not paths:
                 break
-            count += before - len(log.segments)
-            size_bytes += before_bytes - log.size_bytes
+            removed = len(before) - len(log.segments)
+            count += removed
+            self._deleted_segments.add(removed)
+            size_bytes += sum(sizes[:removed])
+            self._deleted_bytes.add(sum(sizes[:removed]))
             self._logs.unlink_later(paths, log.options.file_delete_delay_ms)
             await offload(self._executor, self._logs.flush_directory, log.directory)
         log.finish_removal()

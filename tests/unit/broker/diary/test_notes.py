@@ -263,9 +263,9 @@ def test_segments_are_deleted(tmp_path: Path) -> None:
                 ],
                 f"segments are deleted by {cause}",
             )
-            found = [
-                each for each in entries(serving, "segment.deleted") if each.cause == cause
-            ][-1]
+            found = [each for each in entries(serving, "segment.deleted") if each.cause == cause][
+                -1
+            ]
             assert found.subject == f"{cause}-0"
             assert found.data["broker"] == 0
             assert found.data["segments"] > 0

@@ -9,8 +9,10 @@ from typing import Any, cast
 import pytest
 from tests.unit.replication.test_partition_leader import LAG_MS, World, append, fetch, make, world
 
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.replication.isr_proposals import REFUSALS, IsrProposals
 from barnabas.diary.catalogue import EVENTS
+from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.note import Note
 from barnabas.replication.partition import Partition
@@ -59,7 +61,8 @@ def answered(partition: Partition, code: ErrorCode) -> list[Note]:
 
     async def shrink() -> None:
         hosted = cast(Any, Hosted({("t", 0): partition}))
-        keeper = IsrProposals(0, lambda: 7, hosted, ask_controller=ask, note=notes.append)
+        metrics = IsrMetrics(Registry())
+        keeper = IsrProposals(0, lambda: 7, hosted, metrics, ask_controller=ask, note=notes.append)
         keeper.shrink()
         assert keeper._task is not None
         await keeper._task

@@ -1,0 +1,1 @@
+"""What people and programs see of a broker from outside: its metrics, and its health."""
