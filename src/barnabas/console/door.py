@@ -12,78 +12,34 @@ on this broker's own connection: a user cannot be impersonated over the wire.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
+from barnabas.model.visitor import LoginRejected, Mode, Ruling, VisibleTopic, Visitor
 from barnabas.wire.schema import Message
 
+__all__ = ["CLIENT_ID", "Door", "LoginRejected", "Mode", "Ruling", "VisibleTopic", "Visitor"]
+
 CLIENT_ID = "barnabas-console"
-
-
-class Mode(Enum):
-    """What the console may do, whatever its user may do."""
-
-    FULL = "full"
-    READ_ONLY = "read-only"
-    """No request that changes anything."""
-    METADATA_ONLY = "metadata-only"
-    """Read-only, and no contents of records."""
-
-
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """Who asks: a principal that the broker has let in, and where its browser runs."""
-
-    principal: str
-    """As `User:alice`."""
-    host: str
-    by_token: bool = False
-    """Whether it has logged in with a delegation token."""
-
-    @property
-    def name(self) -> str:
-        """The principal's name, without its type."""
-        return self.principal.partition(":")[2]
-
-
-class LoginRejected(Exception):
-    """A log-in that failed; the text is for the user, and does not say which part was wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleTopic:
-    """A topic that a visitor may describe, as this broker's metadata has it."""
-
-    name: str
-    topic_id: bytes
-    partitions: int
-    replicas: int
-    """Of the first partition."""
-    internal: bool
-    under_replicated: int
-    """Partitions with fewer in-sync replicas than replicas."""
-    offline: int
-    """Partitions without a leader."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """Whether a principal may do something, and by which rule."""
-
-    allowed: bool
-    reason: str
 
 
 class Door(Protocol):
     """What the broker lets the console's users do; every call is made for one of them."""
 
-    broker_id: int
-    mode: Mode
-    secured: bool
-    """Whether there is an authorizer: without one everybody may do everything."""
-    mechanisms: tuple[str, ...]
-    """SASL mechanisms by which one can log in with a password; empty: there is no log-in."""
+    @property
+    def broker_id(self) -> int:
+        """The id of the broker behind the door."""
+
+    @property
+    def mode(self) -> Mode:
+        """What the console may do."""
+
+    @property
+    def secured(self) -> bool:
+        """Whether there is an authorizer: without one everybody may do everything."""
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """SASL mechanisms by which one can log in with a password; without any all may enter."""
 
     async def log_in(self, name: str, password: str, host: str) -> Visitor:
         """Check credentials as the broker's listeners do; raise LoginRejected."""
@@ -111,12 +67,6 @@ class Door(Protocol):
         """Return what a visitor may see of the topics, sorted by name; lets the loop run between.
 
         Unlike Metadata this also works with a hundred thousand topics.
-        """
-
-    async def fork(self, visitor: Visitor, topic: str, name: str, at: int | None) -> None:
-        """Create a topic with the records of another one (up to a time in ms); raise RequestError.
-
-        Raises RequestError with INVALID_REQUEST where this broker cannot fork.
         """
 
     def ruling(

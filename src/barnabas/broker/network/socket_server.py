@@ -77,6 +77,11 @@ class SocketServer:
         self._retired: list[Listener] = []
         self._accepting = False
 
+    @property
+    def of_clients(self) -> Dispatcher:
+        """Return what requests of clients are handed to."""
+        return self.routers[0] if self.listeners.control_plane is None else self.turnstile
+
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
         data, control = self.routers
