@@ -24,6 +24,7 @@ examples:
   barnabas start
   barnabas start --data-dir /var/lib/barnabas --listen 0.0.0.0:9092
   barnabas start --secure
+  barnabas start --console
   barnabas start --config server.properties --set log.retention.hours=24
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
@@ -32,6 +33,7 @@ Options have Kafka's names and values; docs/reference/options.md lists them all.
 """
 
 SECURITY_DIR = "security"
+CONSOLE = "127.0.0.1:8080"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
@@ -59,6 +61,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", metavar="N", type=int, help="this broker's id (broker.id)")
     parser.add_argument(
         "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="join a cluster (zookeeper.connect)"
+    )
+    parser.add_argument(
+        "--console",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=CONSOLE,
+        help="serve pages about the broker and its cluster to browsers (barnabas.console.listener;"
+        f" default: {CONSOLE})",
     )
     parser.add_argument(
         "--set",
@@ -140,6 +150,8 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         values["broker.id"] = str(arguments.id)
     if arguments.zookeeper is not None:
         values["zookeeper.connect"] = arguments.zookeeper
+    if arguments.console is not None:
+        values["barnabas.console.listener"] = arguments.console
     values.update(arguments.settings)
     if "log.dir" not in values:  # log.dirs would override it
         values.setdefault("log.dirs", "data")
@@ -166,9 +178,25 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: li
     from barnabas.broker.broker import Broker
 
     loop = asyncio.get_running_loop()
+    console = None
+    if options.barnabas_console_listener is not None:
+        # Imported here: a broker without one need not have it in memory.
+        from barnabas.cli.console_part import BrokerConsole, console_address
+
+        address = console_address(options)
     broker = Broker(options)
     if not await _unless(stopped, broker.start()):
         return "Barnabas was stopped before it was ready"
+    if options.barnabas_console_listener is not None:
+        assert address is not None
+        console = BrokerConsole(broker, address)
+        try:
+            await console.start()
+        except BaseException:
+            await console.stop()
+            await broker.stop()
+            raise
+        hints = [f"console on {console.server.url}", *hints]
     # What exists now lives as long as the broker: the collector need not scan it again.
     gc.collect()
     gc.freeze()
@@ -184,6 +212,8 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: li
     lost = loop.create_task(broker.lost.wait())
     lost.add_done_callback(lambda _: stopped.set())
     await stopped.wait()
+    if console is not None:
+        await console.stop()
     await broker.stop()
     if broker.lost.is_set():
         raise StorageError(f"the broker stopped: {broker.lost_reason}")

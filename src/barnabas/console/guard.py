@@ -5,6 +5,7 @@ The application behind it is called only with a session, except for files and th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from barnabas.console.address import Hosts
 from barnabas.console.form import BODY_BYTES_MAX
 from barnabas.console.session import Session
 from barnabas.console.static_files import PREFIX
+
+logger = logging.getLogger("barnabas.console")
 
 COOKIE, SECURE_COOKIE = "barnabas", "__Host-barnabas"
 LOG_IN = "/login"
@@ -59,7 +62,10 @@ class Guard:
         if rejection is None:
             rejection = self._without_session(request)
         answer: ASGIApp = self._app if rejection is None else rejection
-        await answer(scope, receive, _with_headers(send, is_file=_is_file(request)))
+        try:
+            await answer(scope, receive, _with_headers(send, is_file=_is_file(request)))
+        except Exception as failure:  # noqa: BLE001 - it was logged, and answered with a page
+            logger.debug("console: %s %s failed: %s", request.method, request.url.path, failure)
 
     def _rejection(self, request: Request) -> Response | None:
         headers = request.headers

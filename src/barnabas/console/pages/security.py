@@ -60,6 +60,7 @@ QUOTA_KEYS = (
 )
 ENTITY_TYPES = ("user", "client-id", "ip")
 ITERATIONS = 8192
+ASKED = ("principal", "operation", "type", "name", "host")
 
 ACL_COLUMNS = (
     Column("type", "Resource", sorts=True),
@@ -122,7 +123,7 @@ def routes(context: Context) -> list[Route]:
             "operations": OPERATIONS,
             "types": TYPES,
             "ruling": None,
-            "asked": dict(request.query_params),
+            "asked": {name: request.query_params.get(name, "") for name in ASKED},
         }
         if request.query_params.get("principal"):
             values["ruling"] = _ruling(context, request)

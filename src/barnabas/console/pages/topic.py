@@ -263,6 +263,15 @@ def routes(context: Context) -> list[Route]:
         client = context.session(request).client
         found = await described(client, name)
         wanted = [each for each in found.partitions if state_of(each) == "not preferred"]
+        if not wanted:
+            return report(
+                context,
+                request,
+                f"Leaders of {name}",
+                [("Every partition", None)],
+                f"/topics/{segment(name)}",
+                done="its preferred replica leads already",
+            )
         if form.get("confirmed") == "yes":
             outcomes = await elect_leaders(
                 client, [TopicPartition(name, each.index) for each in wanted]
@@ -287,9 +296,7 @@ def routes(context: Context) -> list[Route]:
         plan = Plan(
             title=f"Elect the preferred leaders of {name}",
             text="Each partition's first replica becomes its leader, if it is in sync. Clients "
-            "follow within moments."
-            if wanted
-            else "Every partition is led by its preferred replica already.",
+            "follow within moments.",
             button="Elect them",
             action=f"/topics/{segment(name)}/elect",
             back=f"/topics/{segment(name)}",

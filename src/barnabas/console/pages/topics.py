@@ -20,6 +20,7 @@ OFFSETS_MS = 3_000
 PARTITIONS_MAX = 2_000
 """Of a page: with more, the offsets of its topics are not asked for."""
 
+FIELDS = ("name", "partitions", "replicas", "configs")
 COLUMNS = (
     Column("name", "Topic", sorts=True, link="href"),
     Column("partitions", "Partitions", "number", sorts=True),
@@ -77,12 +78,12 @@ def routes(context: Context) -> list[Route]:
         return respond(context, request, listing, "topics.html")
 
     async def new(request: Request) -> Response:
-        return context.templates.page(request, "topic_new.html", {"form": {}, "error": ""})
+        return context.templates.page(request, "topic_new.html", {"form": dict.fromkeys(FIELDS, ""), "error": ""})
 
     async def create(request: Request) -> Response:
         form = await context.form(request)
         name = form.get("name").strip()
-        given = {key: form.get(key) for key in ("name", "partitions", "replicas", "configs")}
+        given = {key: form.get(key) for key in FIELDS}
         try:
             topic = NewTopic(
                 name,
