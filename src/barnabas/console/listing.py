@@ -187,9 +187,7 @@ def respond(
         )
     if request.url.path.endswith(".csv"):
         return _csv(listing)
-    return context.templates.page(
-        request, template, {"listing": listing} | dict(values or {})
-    )
+    return context.templates.page(request, template, {"listing": listing} | dict(values or {}))
 
 
 def _json(value: Any) -> Any:

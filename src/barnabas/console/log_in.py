@@ -100,7 +100,12 @@ class LogInPages:
         chosen = form.get("theme")
         if chosen in THEMES:
             response.set_cookie(
-                "barnabas-theme", chosen, max_age=THEME_S, path="/", httponly=True, samesite="strict"
+                "barnabas-theme",
+                chosen,
+                max_age=THEME_S,
+                path="/",
+                httponly=True,
+                samesite="strict",
             )
         return response
 

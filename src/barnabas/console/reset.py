@@ -1,9 +1,9 @@
 """Where to reset a group's offsets to, as it is typed into a form.
 
-    earliest | latest               the first record kept | after the last one
-    1500                            an offset
-    2026-01-31T12:00:00Z            the first record that is not older
-    +100 | -100                     forward or back from where it is now
+earliest | latest               the first record kept | after the last one
+1500                            an offset
+2026-01-31T12:00:00Z            the first record that is not older
++100 | -100                     forward or back from where it is now
 """
 
 from __future__ import annotations
@@ -52,14 +52,17 @@ async def plan_reset(
     """Return where each partition would go, within its log; raise InvalidValueError."""
     goal = goal.strip()
     at_ms = None
-    if goal not in ("earliest", "latest") and not _SHIFT.fullmatch(goal):
-        if not _OFFSET.fullmatch(goal):
-            at_ms = _time(goal)
+    if goal not in ("earliest", "latest") and not (
+        _SHIFT.fullmatch(goal) or _OFFSET.fullmatch(goal)
+    ):
+        at_ms = _time(goal)
     starts, ends = await asyncio.gather(
         list_offsets(client, dict.fromkeys(partitions, EARLIEST)),
         list_offsets(client, dict.fromkeys(partitions, LATEST)),
     )
-    found = await list_offsets(client, dict.fromkeys(partitions, at_ms)) if at_ms is not None else {}
+    found = (
+        await list_offsets(client, dict.fromkeys(partitions, at_ms)) if at_ms is not None else {}
+    )
     moves = []
     for partition in sorted(partitions):
         start, end = starts[partition].offset, ends[partition].offset

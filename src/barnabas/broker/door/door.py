@@ -333,4 +333,3 @@ def _codes_in(value: object) -> Iterator[int]:
     elif isinstance(value, list):
         for element in value:
             yield from _codes_in(element)
-

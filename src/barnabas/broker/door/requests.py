@@ -150,12 +150,8 @@ def _offset_delete(body: Any, name_of: NameOf) -> Iterable[Question]:
         yield _one(Operation.READ, TOPIC, _name(topic, name_of))
 
 
-def _groups(
-    operation: Operation, field: str
-) -> Callable[[Any, NameOf], Iterable[Question]]:
-    return lambda body, name_of: [
-        _one(operation, GROUP, name) for name in getattr(body, field)
-    ]
+def _groups(operation: Operation, field: str) -> Callable[[Any, NameOf], Iterable[Question]]:
+    return lambda body, name_of: [_one(operation, GROUP, name) for name in getattr(body, field)]
 
 
 def _leave_group(body: Any, name_of: NameOf) -> Iterable[Question]:

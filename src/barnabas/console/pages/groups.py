@@ -96,7 +96,8 @@ def routes(context: Context) -> list[Route]:
         name = request.path_params["group"]
         client = context.session(request).client
         described, rows = await asyncio.gather(
-            describe_groups(client, [name], timeout_ms=ASK_MS), failing(lag_rows(context, client, name))
+            describe_groups(client, [name], timeout_ms=ASK_MS),
+            failing(lag_rows(context, client, name)),
         )
         found = described[name]
         if isinstance(found, RequestError):

@@ -33,9 +33,7 @@ def routes(context: Context) -> list[Route]:
         session = context.session(request)
         if session.streams >= STREAMS_MAX:
             return Response("Too many live pages are open.", 429, media_type="text/plain")
-        return StreamingResponse(
-            events(context, request, session), media_type="text/event-stream"
-        )
+        return StreamingResponse(events(context, request, session), media_type="text/event-stream")
 
     async def history(request: Request) -> Response:
         samples = context.window.history()
@@ -64,9 +62,7 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
-async def events(
-    context: Context, request: Request, session: Session
-) -> AsyncIterator[str]:
+async def events(context: Context, request: Request, session: Session) -> AsyncIterator[str]:
     """Yield the live part of the page again and again, until the browser is gone."""
     session.streams += 1
     try:
@@ -103,9 +99,7 @@ async def visible_entries(context: Context, request: Request, entries: Any) -> A
     from barnabas.admin.acls import ACLOperation
     from barnabas.admin.cluster import describe_cluster
 
-    described = await describe_cluster(
-        context.session(request).client, authorized_operations=True
-    )
+    described = await describe_cluster(context.session(request).client, authorized_operations=True)
     allowed = described.authorized_operations or frozenset()
     return entries if ACLOperation.DESCRIBE in allowed else []
 

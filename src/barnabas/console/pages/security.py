@@ -196,9 +196,7 @@ def routes(context: Context) -> list[Route]:
         credential = await asyncio.get_running_loop().run_in_executor(
             None, UserScramCredentialUpsertion, name, mechanism, password, ITERATIONS
         )
-        outcomes = await alter_user_scram_credentials(
-            context.session(request).client, [credential]
-        )
+        outcomes = await alter_user_scram_credentials(context.session(request).client, [credential])
         results = [(f"User {user}", failed) for user, failed in outcomes.items()]
         return report(context, request, "Users", results, "/users", done="the password is set")
 

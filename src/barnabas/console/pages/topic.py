@@ -159,8 +159,9 @@ def routes(context: Context) -> list[Route]:
             [outcome] = await delete_topics(client, [name])
             if outcome.error is not None:
                 raise outcome.error
-            return report(context, request, "Deleted", [(f"Topic {name}", None)], "/topics",
-                          done="deleted")
+            return report(
+                context, request, "Deleted", [(f"Topic {name}", None)], "/topics", done="deleted"
+            )
         found = await described(client, name)
         listing = await partitions_of(client, found, request)
         kept = sum(row["kept"] or 0 for row in listing.rows)

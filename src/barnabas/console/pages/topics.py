@@ -55,11 +55,7 @@ def routes(context: Context) -> list[Route]:
                     "under_replicated": topic.under_replicated,
                     "offline": topic.offline,
                     "kind": "internal" if topic.internal else "",
-                    "level": "bad"
-                    if topic.offline
-                    else "warn"
-                    if topic.under_replicated
-                    else "",
+                    "level": "bad" if topic.offline else "warn" if topic.under_replicated else "",
                 }
             )
         listing = Listing(
@@ -78,7 +74,9 @@ def routes(context: Context) -> list[Route]:
         return respond(context, request, listing, "topics.html")
 
     async def new(request: Request) -> Response:
-        return context.templates.page(request, "topic_new.html", {"form": dict.fromkeys(FIELDS, ""), "error": ""})
+        return context.templates.page(
+            request, "topic_new.html", {"form": dict.fromkeys(FIELDS, ""), "error": ""}
+        )
 
     async def create(request: Request) -> Response:
         form = await context.form(request)
@@ -119,9 +117,7 @@ async def add_offsets(client: ClusterClient, rows: list[Row] | tuple[Row, ...] |
     if not wanted:
         return
     try:
-        starts = await find_offsets(
-            client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS
-        )
+        starts = await find_offsets(client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS)
         ends = await find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS)
     except BarnabasError:
         return

@@ -75,8 +75,7 @@ def routes(context: Context) -> list[Route]:
             "partition.",
             caption=f"{len(rows):,} {'known' if everything else 'open'} transactions",
             empty="No transaction is open.",
-            command="barnabas transactions list"
-            + ("" if everything else " --state Ongoing"),
+            command="barnabas transactions list" + ("" if everything else " --state Ongoing"),
             missing=missing,
         )
         page_of(rows, listing, request, default="-age_ms")
