@@ -33,7 +33,7 @@ class BrokerConsole:
 
         options = broker.options
         self._door = BrokerDoor(broker, Mode(options.barnabas_console_mode))
-        self._window = ConsoleWindow(
+        self.window = ConsoleWindow(
             broker.broker_id,
             __version__,
             broker.metrics,
@@ -56,7 +56,7 @@ class BrokerConsole:
         return hosting_of(
             lambda: build_app(
                 self._door,
-                self._window,
+                self.window,
                 self.server.address,
                 hosts=self._hosts,
                 exports=self._exports,
@@ -66,10 +66,10 @@ class BrokerConsole:
     async def start(self) -> None:
         """Listen; raise ConfigError if the address cannot be bound."""
         await self.server.start()
-        await self._window.start()
+        await self.window.start()
 
     async def stop(self) -> None:
         """Close the console's connections, and look no more."""
         await self.server.stop()
-        await self._window.stop()
+        await self.window.stop()
         self._door.close()

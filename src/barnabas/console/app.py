@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -142,10 +142,10 @@ def _finder(door: Door, sessions: Sessions) -> Callable[[Request], Session | Non
     return find
 
 
-def _handler(templates: Templates) -> Callable[[Request, Exception], Response]:
+def _handler(templates: Templates) -> Callable[[Request, Exception], Awaitable[Response]]:
     """Return what answers a page that raised: with a page that says what is wrong."""
 
-    def handle(request: Request, failure: Exception) -> Response:
+    async def handle(request: Request, failure: Exception) -> Response:
         status, title, text = _described(failure)
         if request.url.path.endswith(".json"):
             return JSONResponse({"error": text}, status)

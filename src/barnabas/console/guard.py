@@ -1,4 +1,4 @@
-"""What every request passes first: its host, its origin, its session; and what every answer carries.
+"""What every request passes first: its host, origin and session; and what every answer carries.
 
 The application behind it is called only with a session, except for files and the log-in.
 """

@@ -121,7 +121,8 @@ class BrokerDoor:
         if rule.kind not in ALLOWED_KINDS[self._mode]:
             raise request_error(
                 ErrorCode.POLICY_VIOLATION,
-                f"{api.name} {rule.kind.value}: barnabas.console.mode={self._mode.value} forbids it",
+                f"{api.name} {rule.kind.value}: "
+                f"barnabas.console.mode={self._mode.value} forbids it",
             )
         if version is None:
             version = api.stable_versions.last
