@@ -123,9 +123,7 @@ class Site:
         pairs = list(fields.items()) if isinstance(fields, Mapping) else list(fields)
         return self.send(path, [("_token", self.token()), *pairs], **headers)
 
-    def send(
-        self, path: str, pairs: list[tuple[str, Any]], **headers: str
-    ) -> httpx.Response:
+    def send(self, path: str, pairs: list[tuple[str, Any]], **headers: str) -> httpx.Response:
         """Send a form as it is."""
         given = {
             "content-type": "application/x-www-form-urlencoded",

@@ -21,7 +21,8 @@ def test_every_answer_has_the_headers(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "[::1", "localhost:x", ""]
+    "host",
+    ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "[::1", "localhost:x", ""],
 )
 def test_a_foreign_host_is_not_answered(site: Site, host: str) -> None:
     answer = site.get("/", host=host)
@@ -80,9 +81,7 @@ def test_other_methods_and_large_bodies_are_rejected(site: Site) -> None:
     assert answer.status_code == 413
 
 
-def test_an_exception_of_a_page_becomes_a_page(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exception_of_a_page_becomes_a_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> None:
         raise ZeroDivisionError
 

@@ -50,7 +50,12 @@ class Rights:
     asked: list[tuple[str, str, Operation, ResourceType, str]]
 
     def allows(
-        self, principal: Principal, host: str, operation: Operation, resource: ResourceType, name: str
+        self,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        resource: ResourceType,
+        name: str,
     ) -> bool:
         if principal.name != "ana":
             return True
@@ -277,9 +282,7 @@ def test_a_request_that_waits_too_long_is_given_up(
     assert serving.inside(lambda: len(serving.broker.partitions.fetch_purgatory)) == parked
 
 
-def test_requests_of_one_user_run_together(
-    serving: Serving, door: BrokerDoor, topic: str
-) -> None:
+def test_requests_of_one_user_run_together(serving: Serving, door: BrokerDoor, topic: str) -> None:
     async def both() -> tuple[object, object]:
         fetch = fetch_request(topic, max_wait_ms=60_000, min_bytes=1)
         waiting = asyncio.ensure_future(door.ask(ANA, fetch, version=12))
@@ -302,9 +305,7 @@ def test_topics_are_sorted_and_filtered(serving: Serving, door: BrokerDoor, topi
     assert topic in everything
     assert everything == sorted(everything)
     before = serving.broker.authorizer
-    serving.broker.authorizer = Rights(
-        {(Operation.DESCRIBE, ResourceType.TOPIC, topic)}, []
-    )
+    serving.broker.authorizer = Rights({(Operation.DESCRIBE, ResourceType.TOPIC, topic)}, [])
     try:
         assert listed(ANA) == [topic]
         assert listed(replace(ANA, principal="User:other")) == everything

@@ -19,7 +19,10 @@ from barnabas.wire.schema import Message
 
 TOPIC_ID = Uuid(b"\x07" * 16)
 NARROWED = {
-    "ListGroups": {(Operation.DESCRIBE, ResourceType.CLUSTER), (Operation.DESCRIBE, ResourceType.GROUP)},
+    "ListGroups": {
+        (Operation.DESCRIBE, ResourceType.CLUSTER),
+        (Operation.DESCRIBE, ResourceType.GROUP),
+    },
     "ListTransactions": {(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID)},
     "DescribeTransactions": {(Operation.DESCRIBE, ResourceType.TOPIC)},
     "ConsumerGroupDescribe": {(Operation.DESCRIBE, ResourceType.TOPIC)},

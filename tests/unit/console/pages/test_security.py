@@ -39,7 +39,13 @@ def test_without_an_authorizer_there_are_no_rules(site: Site) -> None:
     assert "no authorizer is configured" in page
     answer = site.post(
         "/acls/add",
-        {"principal": "User:a", "operation": "READ", "type": "TOPIC", "name": "x", "confirmed": "yes"},
+        {
+            "principal": "User:a",
+            "operation": "READ",
+            "type": "TOPIC",
+            "name": "x",
+            "confirmed": "yes",
+        },
     )
     assert answer.status_code == 409
 
