@@ -29,7 +29,7 @@ class Failures:
         """Return how long this name, or this address, must wait; 0 if not at all."""
         now_s = self._now_s()
         found = (self._counts.get(key) for key in _keys(name, host))
-        return max((each.until_s - now_s for each in found if each is not None), default=0.0)
+        return max(0.0, *(each.until_s - now_s for each in found if each is not None), 0.0)
 
     def failed(self, name: str, host: str) -> None:
         """Count a failure: each beyond the free ones doubles the pause."""

@@ -9,7 +9,7 @@ import pytest
 for _package in ("starlette", "jinja2", "uvicorn", "h11", "httpx"):
     pytest.importorskip(_package, reason="the console's packages are not installed")
 
-from tests.unit.console.site import Site
+from tests.unit.console.site import Site  # noqa: E402
 
 
 @pytest.fixture(scope="module")

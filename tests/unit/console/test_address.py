@@ -27,7 +27,7 @@ def test_an_address_may_leave_out_what_is_usual(text: str, address: tuple[str, i
 
 @pytest.mark.parametrize("text", ["h:x", "h:70000", "[::1", "[::1]x", "h:-1"])
 def test_another_text_is_rejected(text: str) -> None:
-    with pytest.raises(ConfigError, match="barnabas.console.listener="):
+    with pytest.raises(ConfigError, match=r"barnabas\.console\.listener="):
         parse_address(text)
 
 
@@ -43,7 +43,7 @@ def test_only_a_loopback_address_may_be_open(host: str, loopback: bool) -> None:
     if loopback:
         check_exposure(address, insecure=False)
     else:
-        with pytest.raises(ConfigError, match="barnabas.console.insecure=true"):
+        with pytest.raises(ConfigError, match=r"barnabas\.console\.insecure=true"):
             check_exposure(address, insecure=False)
 
 

@@ -43,7 +43,9 @@ def test_a_log_in_leads_to_where_one_wanted_to_go(secured: Site) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/topics?q=or")
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith("barnabas=")
-    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert "Path=/" in cookie
     assert "User:admin" in secured.page("/")
     assert "orders" in secured.page("/topics")
 

@@ -29,9 +29,12 @@ def test_a_session_is_found_by_its_key_alone() -> None:
     assert all_of_them.find(session.key) is session
     assert all_of_them.find(session.token) is None
     assert all_of_them.find("") is None
-    assert len(session.key) >= 43 and session.key != session.token
+    assert len(session.key) >= 43
+    assert session.key != session.token
     assert session.accepts(session.token)
-    assert not session.accepts(session.key) and not session.accepts("") and not session.accepts("é")
+    assert not session.accepts(session.key)
+    assert not session.accepts("")
+    assert not session.accepts("é")
     assert (ALICE.name, BOB.name) == ("alice", "bob:x")
 
 

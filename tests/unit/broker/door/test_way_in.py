@@ -57,12 +57,14 @@ def inside(act: Callable[[WayIn], None]) -> None:
 
 def test_the_first_answer_counts() -> None:
     def act(way: WayIn) -> None:
-        assert way.is_open and not way.is_idle
+        assert way.is_open
+        assert not way.is_idle
         way.answer(b"one")
         way.answer(b"two")
         way.close("too late")
         assert way.answered.result() == b"one"
-        assert way.is_idle and not way.is_open
+        assert way.is_idle
+        assert not way.is_open
 
     inside(act)
 

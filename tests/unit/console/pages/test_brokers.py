@@ -19,7 +19,8 @@ def test_a_broker_shows_directories_request_times_and_options(site: Site) -> Non
     assert site.serving.options["log.dirs"] in page
     assert "online" in page
     assert "Metadata" in page
-    assert "log.dirs" in page and "file" in page
+    assert "log.dirs" in page
+    assert "file" in page
     answer = site.get("/brokers/7")
     assert answer.status_code == 404
     assert "Broker 7 is not alive" in text_of(answer.text)
