@@ -21,6 +21,7 @@ logger = logging.getLogger("barnabas.console")
 HELD_BYTES_MAX = 64 * 1024
 CONNECTIONS_MAX = 256
 """Further ones are closed at once; a browser opens six."""
+HELD_S_MAX = 30.0
 STOP_S = 2.0
 
 MISSING = """\
@@ -85,7 +86,7 @@ class ConsoleServer:
         return self._hosting is not None
 
     async def stop(self) -> None:
-        """Close the socket and all connections."""
+        """Close the socket and all connections; repeating this is a no-op."""
         if self._server is not None:
             self._server.close()
         if self._loading is not None:
@@ -131,22 +132,28 @@ class Held(asyncio.Protocol):
         self._waiting = waiting
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
+        self._page: str | None = None
+        """The one answer to whatever is asked."""
+        self._due: asyncio.TimerHandle | None = None
+        waiting.add(self)  # now: what is waited for may come before `connection_made`
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if len(self._waiting) >= CONNECTIONS_MAX:
-            self._transport.abort()
+        if len(self._waiting) > CONNECTIONS_MAX:
+            self.abort()
             return
-        self._waiting.add(self)
+        self._due = asyncio.get_running_loop().call_later(HELD_S_MAX, self.abort)
 
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None
         self._received += data
-        if len(self._received) >= HELD_BYTES_MAX:
+        if self._page is not None:
+            self._answer(self._page)
+        elif len(self._received) >= HELD_BYTES_MAX:
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._waiting.discard(self)
+        self._leave()
 
     def hand_over(self, protocol: asyncio.Protocol) -> None:
         """Let another protocol continue as if it had been there from the beginning."""
@@ -154,7 +161,7 @@ class Held(asyncio.Protocol):
         if transport is None:  # `connection_made` is about to be called
             asyncio.get_running_loop().call_soon(self.hand_over, protocol)
             return
-        self._waiting.discard(self)
+        self._leave()
         if transport.is_closing():
             return
         transport.set_protocol(protocol)
@@ -166,10 +173,15 @@ class Held(asyncio.Protocol):
             transport.resume_reading()
 
     def reject(self, page: str) -> None:
-        """Answer whatever is asked with one page, and close."""
-        self._waiting.discard(self)
+        """Answer whatever is asked, or will be, with one page, and close."""
+        self._page = page
+        if self._received:
+            self._answer(page)
+
+    def _answer(self, page: str) -> None:
+        self._leave()
         body = page.encode()
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(
                 b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html; charset=utf-8\r\n"
                 b"Cache-Control: no-store\r\nContent-Security-Policy: default-src 'none'\r\n"
@@ -179,6 +191,12 @@ class Held(asyncio.Protocol):
 
     def abort(self) -> None:
         """Drop the connection."""
-        self._waiting.discard(self)
+        self._leave()
         if self._transport is not None:
             self._transport.abort()
+
+    def _leave(self) -> None:
+        self._waiting.discard(self)
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None

@@ -45,7 +45,8 @@ def test_every_page_is_complete_and_accessible_in_its_bones(site: Site, path: st
         if 'type="hidden"' in attributes:
             continue
         found = ID.search(attributes)
-        assert found is not None and found[1] in labels, f"a {kind} without a label: {attributes}"
+        assert found is not None, f"a {kind} without an id: {attributes}"
+        assert found[1] in labels, f"a {kind} without a label: {attributes}"
     for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
         assert "<caption>" in table
         assert not re.search(r"<th(?![^>]*scope=)[ >]", table), "a <th> without a scope"

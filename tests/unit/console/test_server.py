@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -154,7 +155,7 @@ def test_a_bug_while_it_is_loaded_closes_the_connections(
 def test_an_address_in_use_is_an_error_that_says_what_to_do() -> None:
     async def scenario(server: ConsoleServer) -> None:
         second = ConsoleServer(server.address, lambda: hosting_of(app))
-        with pytest.raises(ConfigError, match="cannot listen on .*--console HOST:PORT"):
+        with pytest.raises(ConfigError, match=r"cannot listen on .*--console HOST:PORT"):
             await second.start()
         await second.stop()
 
@@ -167,10 +168,8 @@ def test_stopping_ends_live_streams() -> None:
         writer.write(get("/forever"))
         await reader.readuntil(b"first")
         await server.stop()
-        with pytest.raises(ConnectionError):
-            while await reader.read(1000):
-                pass
-            raise ConnectionError
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
         writer.close()
 
     serving(scenario)
@@ -197,7 +196,7 @@ def test_a_client_that_sends_its_head_slowly_is_dropped(monkeypatch: pytest.Monk
 def test_a_head_that_is_too_large_is_rejected() -> None:
     async def scenario(server: ConsoleServer) -> None:
         large = b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 2 * hosting_module.HEAD_BYTES_MAX
-        assert (await ask(server, large + b"\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+        assert (await ask(server, large)).startswith(b"HTTP/1.1 400 ")
         assert (await ask(server, b"\x16\x03\x01 not HTTP\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
 
     serving(scenario)
