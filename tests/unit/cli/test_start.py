@@ -114,3 +114,18 @@ def test_a_file_and_a_directory_are_one_too_many(options: Any) -> None:
     """A listener in the file would be open to everyone, whatever the directory says."""
     with pytest.raises(SystemExit):
         options("--secure", file="listeners=PLAINTEXT://:9092")
+
+
+@pytest.mark.parametrize(
+    ("flags", "listener"),
+    [
+        ((), None),
+        (("--console",), "127.0.0.1:8080"),
+        (("--console", "127.0.0.1:9000"), "127.0.0.1:9000"),
+        (("--console", "--set", "barnabas.console.listener=:1"), ":1"),
+    ],
+)
+def test_a_console_is_off_unless_asked_for(
+    options: Any, flags: tuple[str, ...], listener: str | None
+) -> None:
+    assert options(*flags).barnabas_console_listener == listener

@@ -328,7 +328,7 @@ def _codes_in(value: object) -> Iterator[int]:
             found = getattr(value, field.name, None)
             if field.name == "error_code":
                 if found:
-                    yield int(found)  # type: ignore[arg-type]
+                    yield int(found)
             else:
                 yield from _codes_in(found)
     elif isinstance(value, list):

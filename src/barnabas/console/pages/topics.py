@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -106,13 +108,12 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
-async def add_offsets(client: ClusterClient, rows: list[Row] | tuple[Row, ...] | object) -> None:
+async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
     """Add to the rows of one page how many offsets their logs keep."""
-    shown: list[Row] = list(rows)  # type: ignore[call-overload]
-    if sum(row["partitions"] for row in shown) > PARTITIONS_MAX:
+    if sum(row["partitions"] for row in rows) > PARTITIONS_MAX:
         return
     wanted = [
-        TopicPartition(row["name"], index) for row in shown for index in range(row["partitions"])
+        TopicPartition(row["name"], index) for row in rows for index in range(row["partitions"])
     ]
     if not wanted:
         return
@@ -121,7 +122,7 @@ async def add_offsets(client: ClusterClient, rows: list[Row] | tuple[Row, ...] |
         ends = await find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS)
     except BarnabasError:
         return
-    for row in shown:
+    for row in rows:
         total = 0
         for index in range(row["partitions"]):
             partition = TopicPartition(row["name"], index)
