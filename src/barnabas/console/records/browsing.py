@@ -45,7 +45,7 @@ class Page:
     """What the reader should know: what was not searched, and why."""
 
 
-class _Rests:
+class Rests:
     """Gives the GIL back every half millisecond: the broker's loop must not wait for it."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Browsing:
                 break
             await self._read(search, window, limit, everything)
         rows += search.take(limit - len(rows), all_found=True)
-        await self._decide(rows)
+        await self.decide(rows)
         cursor = search.cursor()
         return Page(
             merge_holes(rows) if everything else rows,
@@ -264,7 +264,7 @@ class Browsing:
         )
         loop = asyncio.get_running_loop()
         found: Scanned = await loop.run_in_executor(
-            self._executor, scan, pieces, wanted, _Rests()
+            self._executor, scan, pieces, wanted, Rests()
         )
         if damaged:
             found.unreadable += 1
@@ -272,7 +272,7 @@ class Browsing:
         if stuck and forward:
             search.give_up(window)
 
-    async def _decide(self, rows: list[Row]) -> None:
+    async def decide(self, rows: list[Row]) -> None:
         """Find out what became of the transactions of rows."""
         for row in rows:
             batch = row.batch
