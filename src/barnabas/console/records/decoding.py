@@ -266,15 +266,15 @@ def _raw_protobuf(payload: bytes, schema_id: int) -> Decoded | None:
 
 
 def _auto_binary(data: bytes) -> Decoded:
-    if len(data) in (4, 8):
-        number = int.from_bytes(data, "big", signed=True)
-        reason = f"{len(data)} bytes that are not text: read as a big-endian whole number"
-        return Decoded("int", str(number), reason, number, translated=True)
     if data[0] & 0xE0 == 0x80 or data[0] in (0xDC, 0xDD, 0xDE, 0xDF):  # a map or an array
         try:
             return _document("msgpack", read_message_pack(data), "parses as MessagePack")
         except (NotBinaryJsonError, NotJsonError):
             pass
+    if len(data) in (4, 8):
+        number = int.from_bytes(data, "big", signed=True)
+        reason = f"{len(data)} bytes that are not text: read as a big-endian whole number"
+        return Decoded("int", str(number), reason, number, translated=True)
     if data[0] >= 8:  # the tag of field 1 at least
         try:
             reason = "parses as Protobuf: field numbers, likely types"
@@ -284,7 +284,7 @@ def _auto_binary(data: bytes) -> Decoded:
     schema_id = None
     reason = "neither text nor a known format"
     framed = _framed(data)
-    if framed is not None and len(data) > 5:
+    if framed is not None and framed[0] > 0 and len(data) > 5:
         schema_id = framed[0]
         reason = f"begins like a frame of schema {schema_id}, which has not been given"
     return Decoded("hex", data.hex(), reason, schema_id=schema_id, translated=True)
