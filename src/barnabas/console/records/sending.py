@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from barnabas.console.records.display import visible
 from barnabas.console.records.json_text import NotJsonError, parse_json
 from barnabas.console.records.rows import Headers, Row
 from barnabas.kernels import murmur2
@@ -120,7 +121,11 @@ def show_headers(headers: Headers) -> str:
     pairs = [
         [name, None if value is None else value.decode(errors="replace")] for name, value in headers
     ]
-    return json.dumps(pairs, ensure_ascii=False) if pairs else ""
+    if not pairs:
+        return ""
+    text = json.dumps(pairs, ensure_ascii=False)
+    # In escape sequences, what nobody can see stays what it is.
+    return text if visible(text) == text else json.dumps(pairs)
 
 
 def is_text(headers: Headers) -> bool:
