@@ -33,6 +33,9 @@ NAMED: Final = 12
 """The last version of Fetch and Produce that names topics instead of their ids."""
 
 CONSUMER: Final = -1
+DEBUGGING: Final = -2
+"""The replica id of a consumer that also gets what others skip: markers, and empty batches."""
+
 ALL_REPLICAS: Final = -1
 PRODUCE_TIMEOUT_MS: Final = 15_000
 ASK_TIMEOUT_MS: Final = 15_000
@@ -210,7 +213,7 @@ class TopicAccess:
         committed: bool,
     ) -> dict[int, Fetched]:
         request = FetchRequest(
-            replica_id=CONSUMER,
+            replica_id=CONSUMER if committed else DEBUGGING,
             max_wait_ms=max_wait_ms,
             min_bytes=1,
             max_bytes=max_bytes,

@@ -18,7 +18,7 @@ ITEMS_MAX: Final = 100_000
 SCHEMA_MAX: Final = 256 * 1024
 
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
-_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,7 +67,7 @@ class AvroSchema:
         if isinstance(schema, list):
             return [self._checked(each, space, depth + 1) for each in schema]
         if isinstance(schema, str):
-            return schema if schema in _PRIMITIVES else self._known(schema, space)
+            return schema if schema in PRIMITIVES else self._known(schema, space)
         if not isinstance(schema, dict) or "type" not in schema:
             raise AvroError(f"not a type: {str(schema)[:80]}")
         kind = schema["type"]
@@ -88,7 +88,7 @@ class AvroSchema:
             return {"type": "array", "items": items}
         if kind == "map":
             return {"type": "map", "values": self._checked(schema.get("values"), space, depth + 1)}
-        if kind in _PRIMITIVES and isinstance(kind, str):
+        if kind in PRIMITIVES and isinstance(kind, str):
             return {**_logical(schema), "type": kind}
         return self._checked(kind, space, depth + 1)
 
@@ -149,7 +149,7 @@ class _Reader:
                 raise AvroError(f"branch {branch} of a union of {len(schema)}")
             return self.read(schema[branch], depth + 1)
         if isinstance(schema, str):
-            if schema not in _PRIMITIVES:
+            if schema not in PRIMITIVES:
                 return self.read(self._named[schema], depth + 1)
             return self._primitive(schema)
         kind = schema["type"]

@@ -290,7 +290,7 @@ class Browsing:
                 self._undecided[place] = fetched
             if row.offset >= fetched.last_stable_offset:
                 row.outcome = Outcome.OPEN
-            elif any(
+            elif _skipped(fetched, row) or any(
                 producer == batch.producer_id and first <= row.offset
                 for producer, first in fetched.aborted
             ):
@@ -305,6 +305,15 @@ class Browsing:
                 f"{search.unreadable} batches could not be read, so nothing in them was searched."
             )
         return notes
+
+
+def _skipped(fetched: Fetched, row: Row) -> bool:
+    """Return whether the broker left a row out for readers of committed records.
+
+    It skips aborted batches, markers and empty ones where a response would begin with them.
+    """
+    span = end_of(fetched.data)
+    return span is None or span[0] > row.offset
 
 
 def _listed(partitions: list[int]) -> str:

@@ -10,7 +10,12 @@ import binascii
 from collections import OrderedDict
 from typing import Any, Final
 
-from barnabas.console.records.avro_document import SCHEMA_MAX, AvroError, AvroSchema
+from barnabas.console.records.avro_document import (
+    PRIMITIVES,
+    SCHEMA_MAX,
+    AvroError,
+    AvroSchema,
+)
 from barnabas.model.errors import SerializationError
 from barnabas.serialization.framing import ID_MAX, read_indexes
 
@@ -126,7 +131,7 @@ def schema_of(text: str, message: str = "") -> Schema:
     stripped = text.strip()
     if not stripped:
         raise SchemaError("the schema is empty: paste JSON of Avro, or descriptors in base64")
-    if stripped[0] in '{["' or stripped.isidentifier():
+    if stripped[0] in '{["' or stripped in PRIMITIVES:
         try:
             return AvroSchema(stripped)
         except AvroError as failure:

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
 import httpx
 import pytest
-from tests.unit.broker.serving import TIMESTAMP
+from tests.unit.broker.serving import TIMESTAMP, wait_for
 from tests.unit.console.site import Site, text_of
 
+from barnabas.console.records.asking import TopicAccess
+from barnabas.console.records.browsing import Rests
+from barnabas.console.records.decoding import Decoder
+from barnabas.console.records.filter_evaluation import ALL
+from barnabas.console.records.tailing import News, Tail
+from barnabas.console.records.work import Work
 from barnabas.kernels import murmur2
 from barnabas.records.builder import build_batch
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -380,10 +400,7 @@ def test_exports_and_imports_again(site: Site, topic: str) -> None:
     assert "'=1+1" in cells
     assert "'@SUM(A1)" in cells
     parquet = site.get(f"{base}/records.parquet?from=oldest").content
-    import io
-
-    import pyarrow.parquet as pq
-
+    pq = pytest.importorskip("pyarrow.parquet")
     table = pq.read_table(io.BytesIO(parquet)).to_pylist()
     assert [each["value"] for each in table] == [b"@SUM(A1)", None, "\u2028 line".encode()]
     site.create_topic(f"{topic}-copy")
@@ -425,16 +442,10 @@ def test_schemas_of_the_session_decode_frames(site: Site, topic: str) -> None:
 
 
 def test_internal_topics_are_decoded(site: Site) -> None:
-    from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-    from barnabas.wire.messages.offset_commit import (
-        OffsetCommitRequest,
-        OffsetCommitRequestPartition,
-        OffsetCommitRequestTopic,
-    )
-
     site.create_topic("committed")
     with site.serving.connect() as wire:
-        wire.ask(FindCoordinatorRequest(key="billing"), 3)
+        find = FindCoordinatorRequest(key="billing")
+        wait_for(lambda: wire.ask(find, 3).error_code == 0, "there is a coordinator")
         commit = OffsetCommitRequest(
             group_id="billing",
             generation_id_or_member_epoch=-1,
@@ -447,37 +458,21 @@ def test_internal_topics_are_decoded(site: Site) -> None:
                 )
             ],
         )
-        for _ in range(200):
-            answer = wire.ask(commit, 8).topics[0].partitions[0]
-            if not answer.error_code:
-                break
-        assert answer.error_code == 0
+        wait_for(
+            lambda: wire.ask(commit, 8).topics[0].partitions[0].error_code == 0,
+            "the offset is committed",
+        )
     query = httpx.QueryParams(q="key.group = billing and value.offset = 42")
     page = check(site.get(f"/topics/__consumer_offsets/records?{query}"))
     assert "OffsetKey" in page
 
 
-@pytest.fixture
-def streamed(site: Site, topic: str) -> Iterator[str]:
-    yield topic
-
-
-def test_live_rows_come_and_go_on_after_a_break(site: Site, streamed: str) -> None:
-    topic = streamed
+def test_live_rows_come_and_go_on_after_a_break(site: Site, topic: str) -> None:
     put(site, topic, rows_of(3))
     page = check(site.get(f"/topics/{topic}/records/live"))
     assert f'hx-sse:connect="/topics/{topic}/records/events' in page
 
-    from barnabas.console.records.asking import TopicAccess
-    from barnabas.console.records.browsing import Rests
-    from barnabas.console.records.decoding import Decoder
-    from barnabas.console.records.filter_evaluation import ALL
-    from barnabas.console.records.tailing import News, Tail
-    from barnabas.console.records.work import Work
-
     async def read(last_id: str, wanted: int) -> list[News]:
-        import asyncio
-
         access = TopicAccess(site.door, site.door.anonymous("127.0.0.1"), topic)
         decoder = Decoder(topic, "value")
         tail = Tail(
@@ -503,21 +498,19 @@ def test_live_rows_come_and_go_on_after_a_break(site: Site, streamed: str) -> No
 
 
 def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
-    from barnabas.wire.messages.add_partitions_to_txn import (
-        AddPartitionsToTxnRequest,
-        AddPartitionsToTxnTopic,
-    )
-    from barnabas.wire.messages.end_txn import EndTxnRequest
-    from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-
     name = f"{topic}-producer"
     with site.serving.connect() as wire:
         begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
-        for _ in range(500):
-            begun = wire.ask(begin, 4)
-            if not begun.error_code:
-                break
-        assert begun.error_code == 0
+        find = FindCoordinatorRequest(key=name, key_type=1)
+        wait_for(lambda: wire.ask(find, 3).error_code == 0, "there is a coordinator")
+        answers: list[Any] = []
+
+        def begins() -> bool:
+            answers.append(wire.ask(begin, 4))
+            return not answers[-1].error_code
+
+        wait_for(begins, "the producer has an id")
+        begun = answers[-1]
         who = {"producer_id": begun.producer_id, "producer_epoch": begun.producer_epoch}
         sequence = 0
         for committed in (True, False, None):
@@ -551,11 +544,14 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
             if committed is not None:
                 end = EndTxnRequest(transactional_id=name, committed=committed, **who)
                 assert wire.ask(end, 3).error_code == 0
-                # The marker is there before the next transaction begins.
-                for _ in range(500):
-                    page = site.get(f"/topics/{topic}/records").text
-                    if page.count(">marker<") == (1 if committed else 2):
-                        break
+                count = 1 if committed else 2
+                wait_for(
+                    lambda count=count: site.get(f"/topics/{topic}/records").text.count(
+                        ">marker<"
+                    )
+                    == count,
+                    "the marker is written",
+                )
     page = text_of(check(site.get(f"/topics/{topic}/records")))
     assert page.count(" committed ") == 1
     assert re.findall(r"v (committed|aborted|open) ", page) == ["open", "aborted", "committed"]
