@@ -196,7 +196,10 @@ class TopicAccess:
         parts = await asyncio.gather(
             *(
                 self._fetch_from(
-                    leader, {each: positions[each] for each in mine}, max_bytes, max_wait_ms,
+                    leader,
+                    {each: positions[each] for each in mine},
+                    max_bytes,
+                    max_wait_ms,
                     committed,
                 )  # fmt: skip
                 for leader, mine in topic.led_by(positions).items()

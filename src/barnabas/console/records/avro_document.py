@@ -158,9 +158,7 @@ class _Reader:
         if kind == "array":
             return [self.read(schema["items"], depth + 1) for _ in self._blocks()]
         if kind == "map":
-            return {
-                self._string(): self.read(schema["values"], depth + 1) for _ in self._blocks()
-            }
+            return {self._string(): self.read(schema["values"], depth + 1) for _ in self._blocks()}
         if kind == "enum":
             index = self._long()
             if not 0 <= index < len(schema["symbols"]):

@@ -25,6 +25,8 @@ from barnabas.model.errors import RequestError
 SLICE_S: Final = 0.8
 """How long one request searches; the page goes on with the next."""
 BROWSE_BYTES: Final = 256 * 1024
+FIRST_OFFSETS: Final = 500
+"""Offsets of the first window of a search; later ones adapt to the size of records."""
 WORK_S: Final = 0.0005
 REST_S: Final = 0.0002
 _NARROWINGS: Final = 8
@@ -96,18 +98,20 @@ class Browsing:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + slice_s
         rows: list[Row] = []
+        progressed = False
         everything = everything and not query.filtered
         while True:
             rows += search.take(limit - len(rows))
             if len(rows) >= limit or search.finished or (rows and loop.time() >= deadline):
                 break
-            if loop.time() >= deadline and search.records:
+            if loop.time() >= deadline and progressed:
                 break
             window = search.next_window()
             if window is None:
                 rows += search.take(limit - len(rows), all_found=True)
                 break
             await self._read(search, window, limit, everything)
+            progressed = True
         rows += search.take(limit - len(rows), all_found=True)
         await self.decide(rows)
         cursor = search.cursor()
@@ -154,7 +158,7 @@ class Browsing:
         offline = [each for each in chosen if topic.leaders.get(each, -1) < 0]
         if offline:
             self._notes.append(f"Not searched, because they have no leader: {_listed(offline)}.")
-        width = limit if not query.filtered else 2000
+        width = limit if not query.filtered else FIRST_OFFSETS
         window_bytes = WINDOW_BYTES if query.filtered else BROWSE_BYTES
         spans = await self._access.spans(chosen)
         missing = [each for each in chosen if each not in spans and each not in offline]
@@ -263,9 +267,7 @@ class Browsing:
             forward,
         )
         loop = asyncio.get_running_loop()
-        found: Scanned = await loop.run_in_executor(
-            self._executor, scan, pieces, wanted, Rests()
-        )
+        found: Scanned = await loop.run_in_executor(self._executor, scan, pieces, wanted, Rests())
         if damaged:
             found.unreadable += 1
         search.scanned(window, found)
@@ -282,9 +284,7 @@ class Browsing:
             fetched = self._undecided.get(place)
             if fetched is None:
                 try:
-                    fetched = await self._access.fetch(
-                        row.partition, row.offset, 1, committed=True
-                    )
+                    fetched = await self._access.fetch(row.partition, row.offset, 1, committed=True)
                 except RequestError:
                     continue  # removed meanwhile: what was read is shown without it
                 self._undecided[place] = fetched

@@ -16,7 +16,7 @@ from barnabas.console.records.avro_document import AvroSchema
 from barnabas.console.records.binary_json import NotBinaryJsonError, read_cbor, read_message_pack
 from barnabas.console.records.display import cut_utf8
 from barnabas.console.records.filter_evaluation import MISSING
-from barnabas.console.records.internal_topics import TOPICS, UnknownLayoutError, read_internal
+from barnabas.console.records.internal_topics import TOPICS, read_internal
 from barnabas.console.records.json_text import (
     DOCUMENT_MAX,
     NotJsonError,

@@ -440,7 +440,6 @@ class _Parser:
             return _Token("word", found.group(), position, found.end())
         raise FilterError(f"did not expect {text[position]!r}", text, position)
 
-
     def _unquoted(self, quoted: re.Match[str]) -> str:
         found = _ESCAPE.sub(_meaning, quoted.group()[1:-1])
         # Two escapes may be the halves of one character.

@@ -46,9 +46,7 @@ def _constant(text: str) -> Any:
     raise NotJsonError(f"{text} is not JSON")
 
 
-_parse = json.JSONDecoder(
-    parse_int=_whole, parse_float=Decimal, parse_constant=_constant
-).decode
+_parse = json.JSONDecoder(parse_int=_whole, parse_float=Decimal, parse_constant=_constant).decode
 
 # Matches every token of a valid document, which is all that it is used for.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)

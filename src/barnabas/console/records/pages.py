@@ -202,9 +202,7 @@ class RecordPages:
 
     def _frame(self, request: Request, topic: str, query: Query) -> dict[str, Any]:
         base = f"/topics/{segment(topic)}/records"
-        schemas = self._schemas.get(
-            (self._context.session(request).key, topic), NO_SCHEMAS
-        )
+        schemas = self._schemas.get((self._context.session(request).key, topic), NO_SCHEMAS)
         first = replace(query, after="")
         return {
             "topic": topic,
@@ -526,7 +524,11 @@ class RecordPages:
             if place not in found:
                 drafts.append(
                     Draft(
-                        "", None, None, None, origin=f"{topic}-{place[0]} offset {place[1]}",
+                        "",
+                        None,
+                        None,
+                        None,
+                        origin=f"{topic}-{place[0]} offset {place[1]}",
                         problem="there is no such record any longer",
                     )  # fmt: skip
                 )
@@ -651,13 +653,9 @@ class RecordPages:
             )
             return Response(data, headers=_attachment(name))
         write = _json_lines if kind == "jsonl" else _csv
-        return StreamingResponse(
-            _written(write, topic, first, pages), headers=_attachment(name)
-        )
+        return StreamingResponse(_written(write, topic, first, pages), headers=_attachment(name))
 
-    async def _pages(
-        self, request: Request, topic: str, query: Query
-    ) -> AsyncIterator[list[Row]]:
+    async def _pages(self, request: Request, topic: str, query: Query) -> AsyncIterator[list[Row]]:
         count = size = 0
         while True:
             page = await self._page(request, topic, query, everything=False)

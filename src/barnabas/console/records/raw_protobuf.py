@@ -47,9 +47,7 @@ class _Reader:
                 raise NotProtobufError(f"field number {number}")
             found, at = self._field(data, at, kind, depth)
             fields.setdefault(str(number), []).append(found)
-        return {
-            number: found[0] if len(found) == 1 else found for number, found in fields.items()
-        }
+        return {number: found[0] if len(found) == 1 else found for number, found in fields.items()}
 
     def _field(self, data: memoryview, at: int, kind: int, depth: int) -> tuple[Any, int]:
         if kind == _VARINT:

@@ -240,8 +240,13 @@ class _Scan:
                 continue
             self._each(
                 read_records(
-                    chunk, 0, len(chunk), count,
-                    header.base_offset, header.base_timestamp, append_time,
+                    chunk,
+                    0,
+                    len(chunk),
+                    count,
+                    header.base_offset,
+                    header.base_timestamp,
+                    append_time,
                 ),  # fmt: skip
                 header,
             )
@@ -338,5 +343,3 @@ class _Scan:
             found.oldest_ms = timestamp
         if found.newest_ms is None or timestamp > found.newest_ms:
             found.newest_ms = timestamp
-
-

@@ -96,9 +96,7 @@ class Search:
     @property
     def until_ms(self) -> int:
         """The time up to which every partition was read; -1 if one was not begun."""
-        times = [
-            each.frontier_ms for each in self._partitions.values() if not each.finished
-        ]
+        times = [each.frontier_ms for each in self._partitions.values() if not each.finished]
         known = [each for each in times if each is not None]
         if len(known) < len(times):
             return self._until_ms

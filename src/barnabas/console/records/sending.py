@@ -136,7 +136,9 @@ def is_text(headers: Headers) -> bool:
         return False
 
 
-def send_again(rows: Iterable[Row], topic: str, source: str, *, keep_partition: bool) -> list[Draft]:
+def send_again(
+    rows: Iterable[Row], topic: str, source: str, *, keep_partition: bool
+) -> list[Draft]:
     """Return the plan to send rows to a topic as they are."""
     return [
         Draft(

@@ -31,9 +31,7 @@ class Work:
     @asynccontextmanager
     async def turn(self, principal: str) -> AsyncIterator[None]:
         """Wait for one of the user's turns; raise BusyError if too many wait already."""
-        room, waiting = self._rooms.setdefault(
-            principal, (asyncio.Semaphore(self._per_user), [0])
-        )
+        room, waiting = self._rooms.setdefault(principal, (asyncio.Semaphore(self._per_user), [0]))
         if waiting[0] >= self._waiting_max:
             raise BusyError(
                 f"{self._waiting_max} of your searches run or wait already: try again soon"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import uuid
 
@@ -10,18 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.console.records.avro_document import AvroError, AvroSchema
-from barnabas.console.records.binary_json import (
-    NotBinaryJsonError,
-    read_cbor,
-    read_message_pack,
-)
 from barnabas.console.records.decoding import DECODERS, Decoder
 from barnabas.console.records.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from barnabas.console.records.json_text import NotJsonError, indent_json, parse_json
-from barnabas.console.records.raw_protobuf import NotProtobufError, read_message
 from barnabas.console.records.schemas import TopicSchemas, schema_of
-from barnabas.groups import records as groups
 
 ORDER = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
 
@@ -135,125 +125,3 @@ def test_framed_avro_shows_its_schema_id() -> None:
     assert "does not fit" in found.reason
     found = Decoder("orders", "value")(b"\0\0\0\0\x07\x06\xff\xff\xff\xff\xff")
     assert (found.kind, found.schema_id) == ("hex", 7)
-
-
-def test_avro_types() -> None:
-    schema = AvroSchema(
-        json.dumps(
-            {
-                "type": "record",
-                "name": "All",
-                "namespace": "n",
-                "fields": [
-                    {"name": "big", "type": "long"},
-                    {"name": "maybe", "type": ["null", "string"]},
-                    {"name": "price", "type": {
-                        "type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
-                    {"name": "day", "type": {"type": "int", "logicalType": "date"}},
-                    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
-                    {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["a", "b"]}},
-                    {"name": "next", "type": ["null", "All"]},
-                ],
-            }
-        )
-    )  # fmt: skip
-    fastavro = pytest.importorskip("fastavro")
-    import io
-    from datetime import UTC, date, datetime
-    from decimal import Decimal
-
-    target = io.BytesIO()
-    value = {
-        "big": 2**63 - 1, "maybe": "ü", "price": Decimal("-12.50"), "day": date(2026, 11, 18),
-        "at": datetime(2026, 11, 18, 12, tzinfo=UTC), "kind": "b", "next": None,
-    }  # fmt: skip
-    fastavro.schemaless_writer(target, fastavro.parse_schema(json.loads(schema.text)), value)
-    assert schema.read(target.getvalue()) == {
-        "big": 2**63 - 1, "maybe": "ü", "price": Decimal("-12.50"), "day": "2026-11-18",
-        "at": "2026-11-18T12:00:00.000+00:00", "kind": "b", "next": None,
-    }  # fmt: skip
-
-
-def test_avro_bombs_are_rejected() -> None:
-    for schema, data in [
-        ('{"type": "array", "items": "null"}', b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"),
-        ('{"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}]}', b""),
-        ('{"type": "record", "name": "A", "fields": [{"name": "a", "type": ["null", "A"]}]}',
-         b"\x02" * 100_000),
-    ]:  # fmt: skip
-        with pytest.raises(AvroError):
-            AvroSchema(schema).read(data)
-    with pytest.raises(AvroError):
-        AvroSchema('{"type":' * 100_000)
-
-
-@given(st.binary(max_size=100))
-def test_readers_raise_only_their_own_errors(data: bytes) -> None:
-    for read, error in [
-        (read_message, NotProtobufError),
-        (read_message_pack, NotBinaryJsonError),
-        (read_cbor, NotBinaryJsonError),
-        (AvroSchema(ORDER).read, AvroError),
-        (parse_json, NotJsonError),
-    ]:
-        try:
-            read(data)
-        except error:
-            continue
-
-
-JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
-    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
-    max_leaves=20,
-)
-
-
-@given(JSON, st.booleans())
-def test_indented_json_is_the_same_document(document: object, ascii_only: bool) -> None:
-    text = json.dumps(document, ensure_ascii=ascii_only, allow_nan=False)
-    indented = indent_json(text)
-    assert json.loads(indented) == json.loads(text)
-    assert json.loads(json.dumps(json.loads(indented))) == json.loads(text)
-
-
-def test_indented_json_keeps_every_token() -> None:
-    text = '{"a":1.50,"a":[],"b":{},"c":[1e5,"x,\\u00e9:{}"]}'
-    expected = (
-        '{\n  "a": 1.50,\n  "a": [],\n  "b": {},\n  "c": [\n    1e5,\n    "x,\\u00e9:{}"\n  ]\n}'
-    )
-    assert indent_json(text) == expected
-
-
-def test_protobuf_with_its_descriptors() -> None:
-    pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
-    import base64
-
-    file = pb2.FileDescriptorProto(name="o.proto", package="shop", syntax="proto3")
-    message = file.message_type.add(name="Order")
-    message.field.add(name="id", number=1, type=3, label=1)
-    message.field.add(name="name", number=2, type=9, label=1)
-    text = base64.b64encode(pb2.FileDescriptorSet(file=[file]).SerializeToString()).decode()
-    schemas = TopicSchemas()
-    schemas.add(schema_of(text), 3, "value")
-    data = b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x12\x02hi"
-    found = Decoder("t", "value", "auto", schemas)(b"\0\0\0\0\x03\0" + data)
-    # A 64-bit number is a string there, as the JSON of Protobuf has it.
-    assert found.document == {"id": str(2**63 - 1), "name": "hi"}
-    assert "shop.Order" in found.reason
-
-
-def test_internal_records() -> None:
-    key = groups.OffsetKey(group="billing", topic="orders", partition=3)
-    record = groups.state_record(
-        key, groups.OffsetValue(offset=2**53 + 1, metadata="m", commit_timestamp=5)
-    )
-    value = Decoder(OFFSETS_TOPIC, "value")(record.value, record.key)
-    assert value.document["offset"] == 2**53 + 1
-    assert Decoder(OFFSETS_TOPIC, "key")(record.key).document["group"] == "billing"
-    topics = groups.SubscribedTopic(topic_id=b"\1" * 16, topic_name="t", num_partitions=1)
-    record = groups.state_record(
-        groups.SubscribedTopicsKey(group="g"), groups.SubscribedTopicsValue(topics=[topics])
-    )
-    value = Decoder(OFFSETS_TOPIC, "value")(record.value, record.key)
-    assert value.document["topics"][0]["topic_id"] == "AQEBAQEBAQEBAQEBAQEBAQ"

@@ -59,9 +59,7 @@ HOSTILE = [
 ]
 
 
-HIDDEN = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
-)
+HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def put(site: Site, topic: str, rows: Iterable[Any], partition: int = 0, **header: Any) -> None:
@@ -257,7 +255,9 @@ def test_merges_partitions_by_time_and_finds_keys_where_they_hash(site: Site) ->
 @pytest.mark.parametrize("payload", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_payloads_are_shown_and_do_nothing(site: Site, topic: str, payload: bytes) -> None:
     name = payload.decode(errors="replace")[:1000]
-    put(site, topic, [(TIMESTAMP, payload[:1000], payload, [(name, payload[:50_000]), ("n", None)])])
+    put(
+        site, topic, [(TIMESTAMP, payload[:1000], payload, [(name, payload[:50_000]), ("n", None)])]
+    )
     base = f"/topics/{topic}"
     check(site.get(f"{base}/records"))
     check(site.get(f"{base}/records?q={'a' if payload else 'value%20exists'}"))
@@ -347,9 +347,7 @@ def test_wrong_records_are_not_planned(
 
 
 def test_without_the_token_nothing_is_sent(site: Site, topic: str) -> None:
-    response = site.send(
-        f"/topics/{topic}/records/produce", [("value", "x"), ("confirmed", "yes")]
-    )
+    response = site.send(f"/topics/{topic}/records/produce", [("value", "x"), ("confirmed", "yes")])
     assert response.status_code == 403
     check(site.get(f"/topics/{topic}/0/0"), 404)
 
@@ -523,9 +521,11 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
                 ),
                 3,
             )
-            assert not added.results_by_topic_v3_and_below[0].results_by_partition[
-                0
-            ].partition_error_code, added
+            assert (
+                not added.results_by_topic_v3_and_below[0]
+                .results_by_partition[0]
+                .partition_error_code
+            ), added
             batch = build_batch(
                 [(TIMESTAMP, b"k", b"v", ())], base_sequence=sequence, transactional=True, **who
             )
@@ -546,10 +546,9 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
                 assert wire.ask(end, 3).error_code == 0
                 count = 1 if committed else 2
                 wait_for(
-                    lambda count=count: site.get(f"/topics/{topic}/records").text.count(
-                        ">marker<"
-                    )
-                    == count,
+                    lambda count=count: (
+                        site.get(f"/topics/{topic}/records").text.count(">marker<") == count
+                    ),
                     "the marker is written",
                 )
     page = text_of(check(site.get(f"/topics/{topic}/records")))
