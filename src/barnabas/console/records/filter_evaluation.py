@@ -267,10 +267,8 @@ def _whole(side: str, test: Callable[[Any], bool], literal: Literal) -> Test:
         if test(text):
             return True
         found = record.document(side)
-        return (
-            (not isinstance(found, dict | list | str)
-            and test(found))
-            or (isinstance(found, str) and found != text and test(found))
+        return (not isinstance(found, dict | list | str) and test(found)) or (
+            isinstance(found, str) and found != text and test(found)
         )
 
     return compared
