@@ -19,8 +19,8 @@ from barnabas.broker.partitions.delayed_append import (
     Token,
     Wait,
 )
-from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.expirations import Expirations
+from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
 from barnabas.broker.partitions.traffic import Traffic
 from barnabas.log.partition_log import Appended
