@@ -72,7 +72,7 @@ NOBODY = "User:nobody"
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 TRANSACTION = ResourceType.TRANSACTIONAL_ID
-TOPIC_CONFIG, BROKER_CONFIG, LOGGER_CONFIG, GROUP_CONFIG = 2, 4, 8, 32
+TOPIC_CONFIG, BROKER_CONFIG, LOGGER_CONFIG, CLIENT_METRICS_CONFIG, GROUP_CONFIG = 2, 4, 8, 16, 32
 
 DENIED_CODES = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -317,6 +317,7 @@ def _configs(kind: int, resource_name: Callable[[World], str]) -> dict[str, Any]
         TOPIC_CONFIG: ("retention.ms", "5000"),
         BROKER_CONFIG: ("log.cleaner.threads", "1"),
         LOGGER_CONFIG: ("kafka.request.logger", "WARN"),
+        CLIENT_METRICS_CONFIG: ("interval.ms", "5000"),
     }
     name, text = value.get(kind, ("consumer.session.timeout.ms", "45000"))
 
@@ -348,6 +349,7 @@ _CONFIGS = {
     "a broker": _configs(BROKER_CONFIG, lambda world: str(world.cluster.broker_id)),
     "a group": _configs(GROUP_CONFIG, lambda world: world.group_name),
     "a broker's loggers": _configs(LOGGER_CONFIG, lambda world: str(world.cluster.broker_id)),
+    "client metrics": _configs(CLIENT_METRICS_CONFIG, lambda world: world.topic_name),
 }
 
 
@@ -713,6 +715,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World, int], Message]] = {
         allocate_producer_ids.AllocateProducerIdsRequest(broker_id=77)
     ),
     ("BrokerStanding", "a broker"): _default("BrokerStanding"),
+    ("DescribeClientTelemetry", "all"): _default("DescribeClientTelemetry"),
 }
 """How each case of the table is requested."""
 

@@ -336,7 +336,7 @@ LOOP = Dashboard(
 LAG = Dashboard(
     "barnabas-lag",
     "Barnabas: consumer lag",
-    "How far groups are behind, in time and in records, and why they rebalance.",
+    "How far groups are behind, in time and in records, and how they rebalance.",
     [
         Panel(
             "Lag in seconds",
@@ -383,8 +383,8 @@ LAG = Dashboard(
             {"{{consumergroup}}": f"sum by (consumergroup) ({of('kafka_consumergroup_members')})"},
         ),
         Panel(
-            "Rebalances by cause",
-            {"{{cause}}": rate("barnabas_rebalances_total", "cause")},
+            "Rebalances",
+            {"{{protocol}}": rate("barnabas_rebalance_seconds_count", "protocol")},
             "cps",
         ),
         Panel(

@@ -63,7 +63,11 @@ class Prometheus:
         self._config.write_text(
             json.dumps(
                 {
-                    "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+                    "global": {
+                        "scrape_interval": "1s",
+                        "scrape_timeout": "1s",
+                        "evaluation_interval": "1s",
+                    },
                     "rule_files": [str(path) for path in rules],
                     "scrape_configs": [
                         {

@@ -354,10 +354,17 @@ def test_numbers_agree_with_what_the_load_did(scene: Scene) -> None:
         f"sum(kafka_server_brokertopicmetrics_replicationbytesin_total{{{by_broker}}}) >= bool "
         f"2 * sum(kafka_server_brokertopicmetrics_bytesin_total{{{of_topic}}})": 1,
     }
-    for expression, value in expected.items():
-        prometheus.wait_for_value(expression, value)
-    lag = f'sum(kafka_consumergroup_lag{{consumergroup="{GROUP}",job="{EXPORTER}"}})'
-    prometheus.wait_for_value(lag, load.lag)
+    expected[f'sum(kafka_consumergroup_lag{{consumergroup="{GROUP}",job="{EXPORTER}"}})'] = load.lag
+
+    def wrong() -> list[str]:
+        found = {each: prometheus.value(each) for each in expected}
+        return [
+            f"{each}: {found[each]} instead of {value}"
+            for each, value in expected.items()
+            if found[each] != value
+        ]
+
+    prometheus.wait_for(lambda: not wrong(), lambda: "\n".join(wrong()))
 
 
 def test_a_killed_broker_is_seen_and_forgotten(scene: Scene) -> None:

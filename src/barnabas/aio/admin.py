@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from barnabas.admin import (
     acls,
+    client_telemetry,
     cluster,
     configs,
     features,
@@ -174,5 +175,6 @@ class AIOKafkaAdminClient:
     describe_client_quotas = call(quotas.describe_client_quotas)
     alter_client_quotas = call(quotas.alter_client_quotas)
     describe_quota_usage = call(quotas.describe_quota_usage)
+    describe_client_telemetry = call(client_telemetry.describe_client_telemetry)
     describe_user_scram_credentials = call(scram.describe_user_scram_credentials)
     alter_user_scram_credentials = call(scram.alter_user_scram_credentials)

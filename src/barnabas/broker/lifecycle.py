@@ -17,9 +17,12 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.configs import CLIENT_METRICS_ENTITY
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
+from barnabas.broker.diary.topic_writer import diary_topic
 from barnabas.broker.loop import IoThreads
+from barnabas.broker.monitoring.broker_state import BrokerState
 from barnabas.broker.monitoring.coordination_metrics import CoordinationMetrics
 from barnabas.broker.monitoring.health import Health
 from barnabas.broker.parts import Parts, build_parts
@@ -27,11 +30,14 @@ from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.logs import Logs
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.log.files import DiskFiles, Files
+from barnabas.metadata.topic_names import DIARY_TOPIC
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.monitoring.metrics_listener import MetricsListener
     from barnabas.config.broker import BrokerOptions
+
+CLIENT_ENTITIES = ("users", "clients", "ips", CLIENT_METRICS_ENTITY)
 
 DRAIN_S_MAX = 30.0
 """How long a broker that stops waits for requests in progress."""
@@ -66,6 +72,7 @@ class Lifecycle:
     async def start(self) -> None:
         """Build all parts and serve; raise the reason if that fails."""
         options = self._broker.static_options
+        self._broker.state = BrokerState.STARTING
         if self._own_executor:
             self._executor = IoThreads(options.num_io_threads)
         logs = Logs(
@@ -88,8 +95,10 @@ class Lifecycle:
             if self._parts is not None:
                 await self._halt(self._parts)
             await self._abandon(logs)
+            self._broker.state = BrokerState.NOT_RUNNING
             raise
         self._running = True
+        self._broker.state = BrokerState.RUNNING
         self.health.serving(lambda: _hindrance(parts))
 
     def _build_metrics_listener(self) -> MetricsListener:
@@ -168,6 +177,7 @@ class Lifecycle:
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)
+        broker.state = BrokerState.RECOVERY
         # A topic may have thousands of partitions.
         options_of = cache(lambda topic: configs.topic_options(topics.get(topic, {})))
         await parts.logs.load(
@@ -175,9 +185,9 @@ class Lifecycle:
         )
 
     async def _client_configs(self, parts: Parts) -> list[tuple[str, dict[str, dict[str, str]]]]:
-        """Read the configs of users, client ids and addresses: credentials and quotas."""
+        """Read the configs of users, client ids, addresses, and of metrics that clients push."""
         store = parts.config_store
-        found = [(each, await store.get_all(each)) for each in ("users", "clients", "ips")]
+        found = [(each, await store.get_all(each)) for each in CLIENT_ENTITIES]
         return [*found, *(await store.get_all_clients()).items()]
 
     async def _serve(self, parts: Parts) -> None:
@@ -191,17 +201,21 @@ class Lifecycle:
         if broker.alone and not any(True for _ in cluster.topics):
             await adopt(
                 parts.logs,
-                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)},
+                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)}
+                | {DIARY_TOPIC: diary_topic(broker.options).configs},
                 reserve_producer_ids=parts.producer_id_blocks.reserve,
                 create=parts.topics.adopt,
             )
         parts.logs.settle_forks(lambda topic_id: cluster.topic_by_id(topic_id) is not None)
         for _ in parts.logs.offline:
             await parts.log_failures.notify()
+        if parts.diary is not None:
+            broker.journal.keep_with(parts.diary.take)
         parts.housekeeping.start()
         parts.monitoring.start()
         parts.compaction.start()
         parts.session_renewal.start()
+        parts.otlp_export.start()
         await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
@@ -233,6 +247,9 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         broker, tree = self._broker, parts.registration.tree
+        if parts.diary is not None:
+            await parts.diary.flush()
+        broker.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
         why = f": {broker.lost_reason}" if broker.lost_reason else ""
         self.health.entered(f"stopping{why}")
         await hand_over(
@@ -243,6 +260,8 @@ class Lifecycle:
             parts.to_controller,
         )
         self._running = False
+        await self._stop_diary(parts)
+        broker.state = BrokerState.SHUTTING_DOWN
         parts.session_renewal.stop()
         if parts.acls is not None:
             parts.acls.stop()
@@ -256,6 +275,7 @@ class Lifecycle:
             await tree.close()
         parts.network.stop_accepting()
         await parts.monitoring.stop()
+        await parts.otlp_export.stop()
         parts.housekeeping.stop()
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
@@ -279,6 +299,12 @@ class Lifecycle:
         await tree.close()
         await self._close_metrics_listener()  # last: until here it says that the broker stops
         self._shut_executor()
+        broker.state = BrokerState.NOT_RUNNING
+
+    async def _stop_diary(self, parts: Parts) -> None:
+        if parts.diary is not None:
+            await parts.diary.stop()
+        parts.diary_peers.close()
 
     async def _answer_producers(self, parts: Parts) -> None:
         """Flush what producers wait for, and answer them; followers can no longer fetch."""
@@ -294,12 +320,14 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         self._running = False
+        self._broker.state = BrokerState.NOT_RUNNING
         await self._halt(parts)
         parts.logs.discard_unflushed(self._broker.now_ms())
         await self._abandon(parts.logs)
 
     async def _halt(self, parts: Parts) -> None:
         """Cancel every task."""
+        await self._stop_diary(parts)
         parts.silence.stop()
         parts.session_renewal.stop()
         if parts.acls is not None:
@@ -313,6 +341,7 @@ class Lifecycle:
         parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.monitoring.stop()
+        await parts.otlp_export.abandon()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

@@ -1,4 +1,4 @@
-"""`barnabas configs`: show and change the options of a topic, a broker or the whole cluster.
+"""`barnabas configs`: show and change options of topics, brokers, the cluster, client metrics.
 
 The levels of a broker's loggers are shown and set in the same way.
 """
@@ -49,7 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas configs alter --topic orders --set retention.ms=86400000\n"
         "  barnabas configs alter --topic orders --append cleanup.policy=compact\n"
         "  barnabas configs alter --cluster --delete log.retention.ms --dry-run\n"
-        "  barnabas configs alter --broker-loggers 0 --set barnabas.request=DEBUG",
+        "  barnabas configs alter --broker-loggers 0 --set barnabas.request=DEBUG\n"
+        "  barnabas configs alter --client-metrics all --set metrics=* --set interval.ms=10000",
     )
     _add_resource(alter)
     for option, operation, explanation in (
@@ -93,6 +94,9 @@ def _add_resource(parser: argparse.ArgumentParser) -> None:
     owner.add_argument(
         "--cluster", action="store_true", help="cluster-wide defaults of all brokers"
     )
+    owner.add_argument(
+        "--client-metrics", metavar="NAME", help="which metrics clients push (KIP-714)"
+    )
 
 
 def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:
@@ -105,6 +109,9 @@ def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:
     if arguments.broker_loggers is not None:
         broker = str(arguments.broker_loggers)
         return Resource(ConfigResourceType.BROKER_LOGGER, broker), f"broker {broker}'s loggers"
+    if arguments.client_metrics is not None:
+        name = arguments.client_metrics
+        return Resource(ConfigResourceType.CLIENT_METRICS, name), f"client metrics {name}"
     return Resource(ConfigResourceType.BROKER, ""), "the cluster"
 
 

@@ -79,6 +79,9 @@ class FetchCounts:
         "latency_ms",
         "latency_ms_max",
         "parts",
+        "responses",
+        "throttled_ms",
+        "throttled_ms_max",
         "topics",
     )
 
@@ -90,6 +93,9 @@ class FetchCounts:
         self.latency_ms = 0.0
         self.latency_ms_max = 0.0
         self.bytes_max = 0
+        self.responses = 0
+        self.throttled_ms = 0
+        self.throttled_ms_max = 0
         self.topics: dict[str, int] = {}
         """Bytes by topic."""
         self._response_bytes = 0
@@ -101,6 +107,13 @@ class FetchCounts:
         self._response_bytes = 0
         self.latency_ms += latency_ms
         self.latency_ms_max = max(self.latency_ms_max, latency_ms)
+
+    def throttled(self, throttle_ms: int) -> None:
+        """Count how long a response asks the consumer to wait, mostly not at all."""
+        self.responses += 1
+        if throttle_ms > 0:
+            self.throttled_ms += throttle_ms
+            self.throttled_ms_max = max(self.throttled_ms_max, throttle_ms)
 
     def received(self, topic: str, size: int) -> None:
         """Count the bytes of one partition in the response that was counted last."""
@@ -122,6 +135,8 @@ class FetchCounts:
             "fetch-latency-max": self.latency_ms_max,
             "fetch-size-avg": self.bytes / self.fetches if self.fetches else 0.0,
             "fetch-size-max": self.bytes_max,
+            "fetch-throttle-time-avg": self.throttled_ms / max(self.responses, 1),
+            "fetch-throttle-time-max": self.throttled_ms_max,
             "bytes-consumed-total": self.bytes,
             "bytes-consumed-rate": self.bytes * rate,
             "records-consumed-total": records,
@@ -319,6 +334,7 @@ class Fetcher:
             channel.session.failed()
             self._all_failed(versions, failure, now_ms, node_id)
         else:
+            self.counts.throttled(response.throttle_time_ms)
             code = ErrorCode.of(response.error_code)
             channel.session.answered(plan, code, response.session_id)
             if code is ErrorCode.NONE:

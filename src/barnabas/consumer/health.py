@@ -49,6 +49,9 @@ def consumer_metrics(core: ConsumerCore, elapsed_s: float) -> dict[str, dict[str
     assigned = core.subscription.assigned
     manager = f"{prefix}-fetch-manager-metrics"
     lags = {each: lag for each in sorted(assigned) if (lag := core.lag(each)) is not None}
+    states = {each: core.subscription.state(each) for each in sorted(assigned)}
+    leads = {each: lead for each, state in states.items() if (lead := state.lead()) is not None}
+    fetching["records-lead-min"] = min(leads.values(), default=0)
     fetching["records-lag-max"] = max(lags.values(), default=0)
     seconds = max(elapsed_s, 1e-9)
     groups = {
@@ -66,6 +69,8 @@ def consumer_metrics(core: ConsumerCore, elapsed_s: float) -> dict[str, dict[str
     for partition, lag in lags.items():
         # A topic may have the name of another one's partition.
         groups.setdefault(f"{manager}.{partition}", {})["records-lag"] = lag
+    for partition, lead in leads.items():
+        groups.setdefault(f"{manager}.{partition}", {})["records-lead"] = lead
     return with_count(groups)
 
 

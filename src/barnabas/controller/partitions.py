@@ -23,6 +23,7 @@ from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import Leadership
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.phases import PartitionPhase
+from barnabas.controller.state_changes import StateChanges
 from barnabas.coordination.contract import BadVersion, Create, NodeExists, Set
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import CorruptFileError
@@ -44,6 +45,7 @@ class Partitions:
         outbox: Outbox,
         epoch: int,
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
+        state_changes: StateChanges,
         counts: ControllerCounts,
     ) -> None:
         self._counts = counts
@@ -52,6 +54,7 @@ class Partitions:
         self._outbox = outbox
         self._epoch = epoch
         self._allow_unclean = allow_unclean
+        self._state_changes = state_changes
         self._written: dict[TopicPartition, int] = {}
         """The transaction id that wrote each leadership, as of when it was read."""
 
@@ -136,9 +139,14 @@ class Partitions:
         await self.give_first_leaders(new)
         offline = [key for key in wanting if knowledge.phase(key) is PartitionPhase.OFFLINE]
         unelected = await self.elect(offline, elect_in_sync, cause)
+        still = unelected
         if unelected:
             allowed = await self._allow_unclean(list(dict.fromkeys(k.topic for k in unelected)))
-            await self.elect([key for key in unelected if key.topic in allowed], elect_any, cause)
+            tried = [key for key in unelected if key.topic in allowed]
+            still = [key for key in unelected if key.topic not in allowed]
+            still += await self.elect(tried, elect_any, cause)
+        for key in still:
+            self._state_changes.offline(key, cause)
 
     async def elect(
         self, keys: Sequence[TopicPartition], election: Election, cause: Cause
@@ -253,6 +261,7 @@ class Partitions:
         former = knowledge.leaderships.get(key)
         assert former is None or former.leader_epoch < leadership.leader_epoch, (former, leadership)
         knowledge.leaderships[key] = leadership
+        self._state_changes.led(key, former, leadership, cause)
         self._counts.led(former, leadership, cause)
         online = leadership.leader >= 0
         phase = PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE

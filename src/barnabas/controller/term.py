@@ -27,6 +27,7 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replica_state_machine import ReplicaStateMachine
+from barnabas.controller.state_changes import StateChanges
 from barnabas.controller.states import ControllerState, doing
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
@@ -35,6 +36,7 @@ from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
+from barnabas.model.note import NoteSink, unnoted
 
 __all__ = ["Event", "Term"]
 
@@ -56,6 +58,7 @@ class Term:
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
         new_topic_id: Callable[[], Uuid],
         deletes_topics: bool,
+        note: NoteSink = unnoted,
         counts: ControllerCounts | None = None,
     ) -> None:
         """Begin a term; `post` queues an event, which must run after the current one has ended.
@@ -92,6 +95,7 @@ class Term:
             self.outbox,
             epoch,
             allow_unclean,
+            StateChanges(self.knowledge, epoch, note),
             counts or ControllerCounts(Registry()),
         )
         self._replicas = ReplicaStateMachine(self.knowledge, self.outbox, self._partitions)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from barnabas.diary import subjects
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.consumer_group import ConsumerGroup, ConsumerMember
@@ -81,8 +82,9 @@ class Administration:
             return answered(call, DeletableGroupResult(group_id=group_id, error_code=code))
         records, undo_remove = self._offsets.remove(group_id, self._offsets.of(group_id))
         self._counts.offset_deletions.add(len(records))
-        records += group.tombstones()
         del self._groups[group_id]
+        offsets = len(records)
+        records += group.tombstones()
 
         def undo(code: ErrorCode) -> list[Reply]:
             self._groups.setdefault(group_id, group)
@@ -91,7 +93,12 @@ class Administration:
             return [Reply(call.token, result)]
 
         reply = Reply(call.token, DeletableGroupResult(group_id=group_id))
-        return Outcome([reply], records, undo=undo if records else None)
+        outcome = Outcome([reply], records, undo=undo if records else None)
+        by = {"client_id": call.client_id, "host": call.client_host.removeprefix("/")}
+        outcome.note(
+            "group.deleted", subjects.group(group_id), "client", {"offsets": offsets, **by}
+        )
+        return outcome
 
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1

@@ -27,6 +27,7 @@ from typing import Final
 from barnabas.assignment.contract import ServerAssignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.uniform import UniformAssignor
+from barnabas.diary import subjects
 from barnabas.groups.administration import Administration
 from barnabas.groups.bridge import ClassicBridge
 from barnabas.groups.call import Call, answered
@@ -44,6 +45,7 @@ from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.options import GroupOptions
 from barnabas.groups.rebalance_watch import watch_rebalance
 from barnabas.groups.replaying import Replaying
+from barnabas.groups.round import Trigger
 from barnabas.groups.store_errors import group_error
 from barnabas.groups.topics import Topics
 from barnabas.metrics.registry import Registry
@@ -151,7 +153,7 @@ class GroupCoordinator:
             if isinstance(group, ClassicGroup):
                 code = self._classic.leave(group, identity, call.now_ms, outcome)
             elif isinstance(group, ConsumerGroup):
-                code = self._consumer.evict(group, identity, outcome)
+                code = self._consumer.evict(group, identity, call.now_ms, outcome)
             answers.append(
                 MemberResponse(
                     member_id=identity.member_id,
@@ -234,6 +236,12 @@ class GroupCoordinator:
         for member in as_it_was.members.values():
             self._consumer.keep_alive(group, member, now_ms, outcome)
         interrupted = self._rebalances.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
+        outcome.note(
+            "group.rebalance",
+            subjects.group(group.group_id),
+            "migration",
+            {"generation": group.epoch, "members": len(group.members), "to": "consumer"},
+        )
         undo_join = outcome.undo
         assert undo_join is not None, "a new member has joined; the append is pending"
 
@@ -263,7 +271,8 @@ class GroupCoordinator:
         outcome.records += [*former.tombstones(), classic.record()]
         self.groups[former.group_id] = classic
         self._rebalances.loaded(classic, now_ms, outcome)
-        self._rebalances.prepare(classic, now_ms, outcome)
+        trigger = Trigger("migration", {"to": "classic"})
+        self._rebalances.prepare(classic, trigger, now_ms, outcome)
 
         def undo(code: ErrorCode) -> list[Reply]:
             replies = undo_change(code)
@@ -326,11 +335,18 @@ class GroupCoordinator:
             rule = group.expiry()
             if rule is not None:
                 records, undo_expiry = self.offsets.expire(group_id, rule, now_ms)
+                if records:
+                    retention_ms = self._options.offsets_retention_ms
+                    data = {"offsets": len(records), "retention_ms": retention_ms}
+                    outcome.note("offsets.expired", subjects.group(group_id), "retention", data)
                 self._counts.offset_expirations.add(len(records))
                 outcome.records += records
                 undos.append(undo_expiry)
             if group.is_idle and not self.offsets.of(group_id):
-                outcome.records += group.tombstones()
+                tombstones = group.tombstones()
+                if tombstones:
+                    outcome.note("group.deleted", subjects.group(group_id), "expired", {})
+                outcome.records += tombstones
                 gone[group_id] = self.groups.pop(group_id)
 
         def undo(code: ErrorCode) -> list[Reply]:

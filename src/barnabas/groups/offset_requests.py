@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from barnabas.diary import subjects
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.classic_rebalances import ClassicRebalances
@@ -29,6 +30,11 @@ from barnabas.wire.messages.offset_delete import (
 )
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+TOOLS = ("adminclient", "admin", "barnabas-cli", "barnabas-admin")
+"""How the client ids of tools begin."""
+MOVES_MAX = 20
+"""How many moved offsets a note names."""
 
 
 class OffsetRequests:
@@ -65,6 +71,8 @@ class OffsetRequests:
         if isinstance(group, ClassicGroup):
             self._rebalances.keep_alive(group, request.member_id, call.now_ms, outcome)
         if commits:
+            if request.generation_id_or_member_epoch < 0:
+                self._note_reset(request.group_id, commits, call, outcome)
             self._store(request.group_id, commits, None, call, outcome)
         return outcome
 
@@ -139,6 +147,41 @@ class OffsetRequests:
             return [Reply(call.token, OffsetDeleteResponse(error_code=offset_error(code)))]
 
         return Outcome([Reply(call.token, response)], records, undo=undo if records else None)
+
+    def _note_reset(
+        self,
+        group_id: str,
+        commits: Mapping[TopicPartition, Commit],
+        call: Call,
+        outcome: Outcome,
+    ) -> None:
+        """Note offsets that are set from outside: by a tool, or back.
+
+        A consumer without a group protocol commits like that, too, but only forward.
+        """
+        is_tool = call.client_id.startswith(TOOLS)
+        offsets = self._offsets.by_group.get(group_id)
+        known = {} if offsets is None else offsets.committed
+        moves: dict[str, list[int]] = {}
+        is_back = False
+        for key, commit in commits.items():
+            present = known.get(key)
+            before = -1 if present is None else present.offset
+            if before != commit.offset and (is_tool or commit.offset < before):
+                is_back = is_back or commit.offset < before
+                moves[str(key)] = [before, commit.offset]
+        if moves:
+            outcome.note(
+                "offsets.reset",
+                subjects.group(group_id),
+                "moved-back" if is_back else "tool",
+                {
+                    "moves": dict(list(moves.items())[:MOVES_MAX]),
+                    "partitions": len(moves),
+                    "client_id": call.client_id,
+                    "host": call.client_host.removeprefix("/"),
+                },
+            )
 
     # -- inside
 

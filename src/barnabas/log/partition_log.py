@@ -508,6 +508,12 @@ class PartitionLog:
             now_ms=now_ms,
         )
 
+    def expiry_cause(self) -> str:
+        """Return the rule by which retention wants the oldest segment to go."""
+        return retention.expiry_cause(
+            self.segments, self.options, log_start_offset=self.log_start_offset
+        )
+
     def begin_removal(self, offset: int, now_ms: int) -> int:
         """Raise the log start to a segment's base (or the log end), and return it.
 

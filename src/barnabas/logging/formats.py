@@ -154,9 +154,14 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, object]:
 
 
 def message_of(record: logging.LogRecord) -> str:
-    """Return a record's message on one line; long arguments are cut."""
+    """Return a record's message on one line; long arguments are cut.
+
+    A message that is nothing but one argument was composed, and cut, by its caller.
+    """
     text = str(record.msg)
-    if isinstance(record.args, Mapping):
+    if text == "%s" and isinstance(record.args, tuple) and len(record.args) == 1:
+        text = str(record.args[0])
+    elif isinstance(record.args, Mapping):
         text %= {name: _argument(value) for name, value in record.args.items()}
     elif record.args:
         text %= tuple(_argument(value) for value in record.args)

@@ -22,6 +22,7 @@ WAITING_MAX = 4 * 1024 * 1024
 DEBUG_SHARE, INFO_SHARE = 0.5, 0.75
 """How full the queue may be for a line at DEBUG, and at INFO."""
 WRITTEN_AT_ONCE = 64 * 1024
+DROPPED = "log.dropped"
 FLUSH_S = 2.0
 """How long the end of the process waits for a reader that is slow, or gone."""
 
@@ -165,9 +166,9 @@ class QueuedHandler(logging.Handler):
             (shown,),
             None,
         )
-        record.event = "log.dropped"
-        record.fields = {f"{level.lower()}_lines": count for level, count in counts.items()}
-        self._write([Line(record.name, record.event, self.format(record))])
+        fields = {f"{level.lower()}_lines": count for level, count in counts.items()}
+        vars(record).update(event=DROPPED, fields=fields)
+        self._write([Line(record.name, DROPPED, self.format(record))])
 
 
 def _unformatted(record: logging.LogRecord, failure: Exception) -> logging.LogRecord:

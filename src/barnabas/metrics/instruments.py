@@ -80,7 +80,7 @@ class Histogram:
             self._record_beyond(value)
 
     def bins(self) -> list[int]:
-        """Return the count of each bucket, in order; the list is not to be changed."""
+        """Return the count of each bucket, in order, in a list of the histogram's own."""
         return self._counts
 
     @property

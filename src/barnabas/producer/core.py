@@ -25,6 +25,7 @@ from barnabas.client.errors import (
     UnsupportedApiError,
 )
 from barnabas.client.retry import Backoff
+from barnabas.client.tracing import installed
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
@@ -70,7 +71,16 @@ class ProducerCore:
             options, client_id=client_id, random=random
         )
         cluster = self.cluster_client.cluster
-        self.preparation = Preparation(options, cluster)
+        tracing = installed()
+        self.preparation = Preparation(
+            options,
+            cluster,
+            None
+            if tracing is None
+            else tracing.of_producer(
+                client_id or "", options.bootstrap_servers, lambda: cluster.cluster_id
+            ),
+        )
         self.closing = False
         self._ended = False
         self._loop = asyncio.get_running_loop()
@@ -266,13 +276,15 @@ class ProducerCore:
         """Send everything that was appended so far, without lingering, and wait for the outcome."""
         sender = self.sender
         sender.flushing += 1
+        began_ms = self.now_ms()
         try:
-            sender.collect(self.now_ms())
+            sender.collect(began_ms)
             unfinished = sender.unfinished()
             self._step()
             await self._outcome(unfinished, timeout_ms)
         finally:
             sender.flushing -= 1
+            sender.counts.flush_ms += self.now_ms() - began_ms
 
     async def settled(self, task: asyncio.Task[None], timeout_ms: float) -> None:
         """Wait for a task of the background."""

@@ -37,6 +37,10 @@ class Counts:
         self.splits = 0
         self.queue_ms = 0.0
         self.queue_ms_max = 0.0
+        self.responses = 0
+        self.throttled_ms = 0
+        self.throttled_ms_max = 0
+        self.flush_ms = 0.0
 
     def topic(self, name: str) -> TopicCounts:
         """Return the counts of a topic."""
@@ -81,6 +85,14 @@ class Counts:
         """Count a batch that is retried."""
         self.topic(batch.partition.topic).retries += batch.records.count
 
+    def answered(self, throttle_ms: int) -> None:
+        """Count a response, which may ask the producer to wait."""
+        self.responses += 1
+        if throttle_ms > 0:
+            self.throttled_ms += throttle_ms
+            if throttle_ms > self.throttled_ms_max:
+                self.throttled_ms_max = throttle_ms
+
     def metrics(
         self, elapsed_s: float, memory: int, in_use: int
     ) -> Mapping[str, Mapping[str, float]]:
@@ -115,6 +127,11 @@ class Counts:
                 "records-per-request-avg": records / self.requests if self.requests else 0.0,
                 "record-queue-time-avg": self.queue_ms / batches,
                 "record-queue-time-max": self.queue_ms_max,
+                "produce-throttle-time-avg": (
+                    self.throttled_ms / self.responses if self.responses else 0.0
+                ),
+                "produce-throttle-time-max": self.throttled_ms_max,
+                "flush-time-ns-total": int(self.flush_ms * 1e6),
                 "buffer-total-bytes": memory,
                 "buffer-available-bytes": memory - in_use,
             }

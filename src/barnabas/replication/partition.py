@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barnabas.diary import subjects
 from barnabas.kernels.contract import Buffer
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.log.scan import first_offset
@@ -27,6 +28,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_EPOCH, NO_LEADER, TopicPartition, Uuid
 from barnabas.model.isolation import READ_COMMITTED
+from barnabas.model.note import Note
 from barnabas.replication.follower_progress import Follower
 from barnabas.replication.isr_state import IsrState, Proposal
 from barnabas.replication.leader_context import ALONE, LeaderContext
@@ -400,6 +402,43 @@ class Partition:
             for replica in isr
         )
         return self._in_sync.propose(self.topic_partition, self.leader_epoch, isr, epochs)
+
+    def explained(self, proposal: Proposal) -> Note:
+        """Return the note of a proposed ISR: who joins or leaves, and how far behind it is."""
+        before, after = self._in_sync.committed, proposal.isr
+        end, now_ms = self.log.log_end_offset, self._leader_context.clock_ms()
+        changed = set(before) ^ set(after)
+        is_shrink = len(after) < len(before)
+        data = {
+            "from": list(before),
+            "to": list(after),
+            "leader": self._broker_id,
+            "leader_epoch": self.leader_epoch,
+            "high_watermark": self.log.high_watermark,
+            "end_offset": end,
+            "min_isr": self.min_isr,
+            "replicas": [
+                {
+                    "id": follower.broker_id,
+                    "end_offset": follower.end_offset,
+                    "behind": max(end - follower.end_offset, 0) if follower.end_offset >= 0 else -1,
+                    "caught_up_ms_ago": now_ms - follower.caught_up_ms
+                    if follower.caught_up_ms
+                    else -1,
+                    "alive": self._leader_context.is_alive(follower.broker_id),
+                }
+                for follower in self._followers.values()
+                if follower.broker_id in changed
+            ],
+        }
+        if is_shrink:
+            data["lag_ms_max"] = self._leader_context.lag_ms_max()
+        return Note(
+            "isr.shrink" if is_shrink else "isr.expand",
+            subjects.partition(*self.topic_partition),
+            "lag-time" if is_shrink else "caught-up",
+            data,
+        )
 
     def proposal_accepted(
         self, proposal: Proposal, isr: tuple[int, ...], partition_epoch: int

@@ -95,8 +95,9 @@ class Cluster:
         """Describe a cluster; nothing starts yet.
 
         `options` are broker options by their Kafka names; groups do not wait for more members
-        unless `group.initial.rebalance.delay.ms` is set. `racks` has the `broker.rack` of each
-        broker, in order. `wired` brokers talk to each other through proxies that `partition` cuts.
+        unless `group.initial.rebalance.delay.ms` is set, and the diary is kept in no topic unless
+        `barnabas.diary.enable` is. `racks` has the `broker.rack` of each broker, in order. `wired`
+        brokers talk to each other through proxies that `partition` cuts.
         `security` is the security protocol of all connections, those between brokers included.
         `zookeeper` is the address of a running server, for brokers in processes. With
         `metrics`, each broker serves its metrics over HTTP. `runner` replaces the way to run a
@@ -240,6 +241,7 @@ class Cluster:
             "listeners": f"{self._protocol}://127.0.0.1:{port}",
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
             "group.initial.rebalance.delay.ms": "0",  # tests need not wait for more members
+            "barnabas.diary.enable": "false",  # a test has the topics that it makes
         }
         if member.metrics_port is not None:
             options["barnabas.metrics.listener"] = f"127.0.0.1:{member.metrics_port}"

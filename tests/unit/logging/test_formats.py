@@ -222,3 +222,12 @@ def test_the_current_exception_is_not_needed() -> None:
     made.exc_info = (None, None, None)
     assert sys.exc_info() == (None, None, None)
     assert "error.type" not in as_ecs(made)
+
+
+def test_a_message_that_its_caller_composed_is_whole() -> None:
+    """Such as the lines about decisions, which are longer than a value may be."""
+    text = "[Broker id=1] Leader orders-0 starts at leader epoch 7 " + "x" * 500
+    assert PlainFormatter().format(record("%s", text)).endswith(text)
+    hostile = PlainFormatter().format(record("%s", "a\nb" + "x" * 100_000))
+    assert hostile.isprintable()
+    assert len(hostile) < 11_000

@@ -56,3 +56,14 @@ def test_errors_and_retries_of_a_topic() -> None:
         assert (groups[group]["record-error-total"], groups[group]["record-error-rate"]) == (3, 1.5)
         assert (groups[group]["record-retry-total"], groups[group]["record-retry-rate"]) == (4, 2.0)
     assert groups["producer-topic-metrics.a"]["compression-rate"] == 1
+
+
+def test_throttling_is_averaged_over_all_responses() -> None:
+    counts = Counts()
+    for throttle_ms in (0, 300, 0, 100):
+        counts.answered(throttle_ms)
+    counts.flush_ms = 2.5
+    metrics = counts.metrics(1.0, 0, 0)["producer-metrics"]
+    assert metrics["produce-throttle-time-avg"] == 100
+    assert metrics["produce-throttle-time-max"] == 300
+    assert metrics["flush-time-ns-total"] == 2_500_000

@@ -14,15 +14,17 @@ from barnabas.broker.cluster.broker_loggers import BrokerLoggers
 from barnabas.config.alteration import (
     Change,
     alter_broker,
+    alter_client_metrics,
     alter_cluster,
     alter_topic,
     replace_broker,
+    replace_client_metrics,
     replace_cluster,
     replace_topic,
 )
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.option import Kind
-from barnabas.config.sources import BrokerSources, Described
+from barnabas.config.sources import BrokerSources, Described, describe_client_metrics
 from barnabas.config.topic import TopicOptions, validate_overrides
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
@@ -33,6 +35,9 @@ logger = logging.getLogger("barnabas.config")
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of config resources, as numbered on the wire."""
+
+CLIENT_METRICS_ENTITY = "client-metrics"
+"""Where the options of client-metrics resources are below /config, as Kafka would name it."""
 
 Store = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
 """Makes an entity's configs durable: entity type, name, values."""
@@ -56,6 +61,7 @@ class Configs:
         self._topic_exists = topic_exists
         self._check = check
         self._topics: dict[str, Mapping[str, str]] = {}
+        self._client_metrics: dict[str, Mapping[str, str]] = {}
         self._lock = asyncio.Lock()
         self.loggers = BrokerLoggers()
         """The levels of this process's loggers."""
@@ -95,6 +101,18 @@ class Configs:
             self._topics.pop(topic, None)
         else:
             self._topics[topic] = dict(overrides)
+
+    def set_client_metrics(self, name: str, values: Mapping[str, str]) -> None:
+        """Set the options of a client-metrics resource; without options there is none."""
+        if values:
+            self._client_metrics[name] = dict(values)
+        else:
+            self._client_metrics.pop(name, None)
+
+    @property
+    def client_metrics(self) -> list[str]:
+        """The names of the client-metrics resources."""
+        return sorted(self._client_metrics)
 
     def set_dynamic(self, name: str, values: Mapping[str, str]) -> bool:
         """Set dynamic broker configs; return False if they are another's, or invalid and logged."""
@@ -137,7 +155,14 @@ class Configs:
         if resource_type == BROKER_LOGGER:
             self._check_broker(name)
             return self.loggers.describe(names)
-        if resource_type in (CLIENT_METRICS, GROUP):
+        if resource_type == CLIENT_METRICS:
+            if not name:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    "the name of a client-metrics resource must not be empty",
+                )
+            return describe_client_metrics(self._client_metrics.get(name, {}), names)
+        if resource_type == GROUP:
             return []
         raise _unsupported(resource_type)
 
@@ -167,6 +192,8 @@ class Configs:
                 values = alter_broker(self._sources, changes)
                 await self._check_usable(values, (change.name for change in changes))
                 values = self._encrypted(values)
+            elif resource_type == CLIENT_METRICS:
+                values = alter_client_metrics(name, self._client_metrics.get(name, {}), changes)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -193,6 +220,8 @@ class Configs:
                 checked = replace_broker(self._sources, values)
                 await self._check_usable(checked, values)
                 checked = self._encrypted(checked)
+            elif resource_type == CLIENT_METRICS:
+                checked = replace_client_metrics(name, values)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -259,6 +288,8 @@ def _is_secret(name: str) -> bool:
 def _entity(resource_type: int, name: str) -> tuple[str, str]:
     if resource_type == TOPIC:
         return "topics", name
+    if resource_type == CLIENT_METRICS:
+        return CLIENT_METRICS_ENTITY, name
     return "brokers", name or nodes.DEFAULT_ENTITY
 
 

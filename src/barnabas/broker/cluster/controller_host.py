@@ -37,12 +37,14 @@ from barnabas.coordination.contract import (
     Set,
 )
 from barnabas.coordination.contract import Event as TreeEvent
+from barnabas.diary import subjects
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, ConfigError, CorruptFileError, RequestError
 from barnabas.model.ids import new_uuid
+from barnabas.model.note import Note, NoteSink, unnoted
 
 logger = logging.getLogger("barnabas.controller")
 
@@ -68,6 +70,7 @@ class ControllerHost:
         now_ms: Callable[[], int],
         random_bytes: Callable[[int], bytes],
         metrics: ControllerMetrics,
+        note: NoteSink = unnoted,
     ) -> None:
         self.broker_id = broker_id
         self.metrics = metrics
@@ -80,6 +83,7 @@ class ControllerHost:
         self._silence = silence
         self._now_ms = now_ms
         self._random_bytes = random_bytes
+        self._note = note
         self._term: Term | None = None
         self._channels: ControllerChannels | None = None
         self._queue = EventQueue(metrics.waits)
@@ -120,6 +124,8 @@ class ControllerHost:
 
     async def retire(self) -> None:
         """Stop, and let the others hold an election at once."""
+        if self._term is not None:
+            self._note_term("controller.resigned", "stopped", self._term.epoch)
         await self.stop()
         if self._tree.state is SessionState.CONNECTED:
             with contextlib.suppress(BarnabasError, TimeoutError):  # the session's end will do it
@@ -132,6 +138,9 @@ class ControllerHost:
             logger.info(
                 "broker %d is no longer the controller: epoch=%d", self.broker_id, self._term.epoch
             )
+            lost = self._tree.state is SessionState.EXPIRED
+            cause = "session-lost" if lost else "overtaken"
+            self._note_term("controller.resigned", cause, self._term.epoch)
         await self._leave()
         self._cluster.controller_id = -1
 
@@ -264,6 +273,7 @@ class ControllerHost:
     async def _begin(self, epoch: int, epoch_version: int) -> None:
         options = self._configs.options
         logger.info("broker %d is the controller: epoch=%d", self.broker_id, epoch)
+        self._note_term("controller.elected", "elected", epoch)
         self._cluster.controller_id = self.broker_id
         queue = self._queue = EventQueue(self.metrics.waits)
         term = Term(
@@ -276,6 +286,7 @@ class ControllerHost:
             allow_unclean=self._allow_unclean,
             new_topic_id=lambda: new_uuid(self._random_bytes),
             deletes_topics=options.delete_topic_enable,
+            note=self._note,
             counts=self.metrics.counts,
         )
         self._term = term
@@ -289,6 +300,9 @@ class ControllerHost:
         )
         queue.post(term.begin)
         self._task = spawn(self._run(term, queue, self._channels), "the controller")
+
+    def _note_term(self, event: str, cause: str, epoch: int) -> None:
+        self._note(Note(event, subjects.broker(self.broker_id), cause, {"epoch": epoch}))
 
     async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
         """Return those of the topics that allow unclean elections."""

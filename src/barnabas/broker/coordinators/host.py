@@ -90,6 +90,7 @@ class CoordinatorHost(ABC, Generic[M]):
         self._partitions = collaborators.partitions
         self._shown_leader = collaborators.shown_leader
         self._create_topic = collaborators.create_topic
+        self._note = collaborators.note
         self._make_machine = make_machine
         self._load_bytes = load_bytes
         self._codec = Codec.of(codec)
@@ -353,6 +354,8 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
         """Send the replies of an outcome whose records are committed."""
+        for note in outcome.notes:
+            self._note(note)
         self.send(outcome.replies)
 
     def fail(self, outcome: Outcome, code: ErrorCode) -> None:

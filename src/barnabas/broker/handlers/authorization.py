@@ -122,6 +122,7 @@ def _configs(operation: Operation, *, loggers: bool = True) -> tuple[Case, ...]:
         _case("a topic", _each((operation, TOPIC), named=True)),
         _case("a broker", _each((operation, CLUSTER))),
         _case("a group", _each((operation, GROUP), named=True)),
+        _case("client metrics", _each((operation, CLUSTER))),
     )
     if not loggers:
         return cases
@@ -265,6 +266,10 @@ AUTHORIZATION: dict[str, tuple[Case, ...]] = {
         _case("by name", _topic(DESCRIBE)),
         _case("all topics", _omitted((DESCRIBE, TOPIC))),
     ),
+    # As in Kafka, every client may push its metrics.
+    "GetTelemetrySubscriptions": _OPEN,
+    "PushTelemetry": _OPEN,
+    "DescribeClientTelemetry": (_case("all", _whole((DESCRIBE, CLUSTER))),),
     "LeaderAndIsr": _BROKER,
     "StopReplica": _BROKER,
     "UpdateMetadata": _BROKER,

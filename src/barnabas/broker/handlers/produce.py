@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
 from barnabas.broker.partitions.rejected_batches import count_rejected, reason_of
+from barnabas.diary import subjects
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.kernels.batch_header import (
     ATTRIBUTES_AT,
@@ -24,12 +25,13 @@ from barnabas.kernels.batch_header import (
     MAGIC_AT,
     PRODUCER_ID_AT,
 )
-from barnabas.metadata.topic_names import INTERNAL_TOPICS
+from barnabas.metadata.topic_names import DIARY_TOPIC, INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.note import Note
 from barnabas.replication.partition import Partition
-from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -53,6 +55,24 @@ FIRST_NEW_LEADER_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
 _LOW_ATTRIBUTES_AT = ATTRIBUTES_AT + 1  # their lower byte
 _PRODUCER = Struct(">qh")
+
+REJECTIONS = {
+    ErrorCode.MESSAGE_TOO_LARGE: "too-large",
+    ErrorCode.RECORD_LIST_TOO_LARGE: "too-large",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "not-enough-replicas",
+    ErrorCode.INVALID_TIMESTAMP: "bad-timestamp",
+    ErrorCode.CORRUPT_MESSAGE: "corrupt",
+    ErrorCode.INVALID_RECORD: "invalid-record",
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "sequence",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "fenced",
+    ErrorCode.PRODUCER_FENCED: "fenced",
+    ErrorCode.UNKNOWN_PRODUCER_ID: "unknown-producer",
+    ErrorCode.INVALID_TXN_STATE: "transaction-state",
+    ErrorCode.TRANSACTION_ABORTABLE: "transaction-state",
+    ErrorCode.CONCURRENT_TRANSACTIONS: "transaction-state",
+    ErrorCode.KAFKA_STORAGE_ERROR: "storage",
+}
+"""How the diary names why records were rejected; other codes only send the client elsewhere."""
 
 Waiting = Wait[PartitionProduceResponse]
 
@@ -249,6 +269,8 @@ def _resolve(
         if view is None:
             return "", RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
         name = view.name
+    if name == DIARY_TOPIC and _is_from_broker(broker, request):
+        return name, None
     if not broker.allows(request.session, Operation.WRITE, ResourceType.TOPIC, name):
         return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if name in INTERNAL_TOPICS:
@@ -261,6 +283,13 @@ def _resolve(
         if not broker.allows_cluster(request.session, Operation.CLUSTER_ACTION):
             return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return name, None
+
+
+def _is_from_broker(broker: Broker, request: Request[ProduceRequest]) -> bool:
+    """Return whether another broker of this cluster may have sent this, to write its diary."""
+    return (request.client_id or "").startswith("broker-") and broker.sees(
+        request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+    )
 
 
 def _append(
@@ -294,7 +323,7 @@ def _append(
         elif code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
-            return _refused(broker, index, RequestError(code))
+            return _rejected(broker, request, partition, data, RequestError(code))
     try:
         appended = broker.partitions.append(
             partition, data.records, acks, request.version, broker.now_ms()
@@ -302,12 +331,13 @@ def _append(
     except (RequestError, CorruptRecordError, StorageError) as failure:
         count_rejected(broker.partitions.traffic.of(partition), len(data.records), failure)
         if isinstance(failure, RequestError):
-            return _refused(broker, index, failure)
+            return _rejected(broker, request, partition, data, failure)
         if isinstance(failure, CorruptRecordError):
-            return _refused(broker, index, RequestError(failure.code, str(failure)))
+            refusal = RequestError(failure.code, str(failure))
+            return _rejected(broker, request, partition, data, refusal)
         broker.partitions.append_failed(partition, failure)
         refusal = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
-        return _refused(broker, index, refusal)
+        return _rejected(broker, request, partition, data, refusal)
     result = PartitionProduceResponse(
         index=index,
         base_offset=appended.first_offset,
@@ -321,6 +351,46 @@ def _append(
     ):
         waiting.append((partition, appended.last_offset + 1, result))
     return result
+
+
+def _rejected(
+    broker: Broker,
+    request: Request[ProduceRequest],
+    partition: Partition,
+    data: PartitionProduceData,
+    refusal: RequestError,
+) -> PartitionProduceResponse:
+    """Answer that records were rejected, and note why unless the client merely asks elsewhere."""
+    cause = REJECTIONS.get(refusal.code)
+    if cause is not None:
+        session, options = request.session, partition.log.options
+        faults = [reason for _, reason in getattr(refusal, "record_errors", ())]
+        if cause == "invalid-record" and options.compact and _lacks_key([*faults, str(refusal)]):
+            cause = "no-key-compacted"
+        told = {
+            "partition": subjects.partition(*partition.topic_partition),
+            "code": refusal.code.name,
+            "reason": "; ".join(dict.fromkeys([str(refusal), *faults[:1]])),
+            "principal": str(session.principal),
+            "host": session.client_host,
+            "client_id": request.client_id or "",
+            "size": len(data.records or b""),
+        }
+        if cause == "too-large":
+            told["limit"] = options.max_message_bytes
+        elif cause == "not-enough-replicas":
+            told |= {"isr": len(partition.isr), "min_isr": partition.min_isr}
+        if data.records is not None and len(data.records) >= HEADER_SIZE:
+            producer_id, epoch = _PRODUCER.unpack_from(data.records, PRODUCER_ID_AT)
+            if producer_id >= 0:
+                told |= {"producer_id": producer_id, "producer_epoch": epoch}
+        subject = subjects.client(request.client_id, session.client_host)
+        broker.journal.note(Note("reject.produce", subject, cause, told))
+    return _refused(broker, data.index, refusal)
+
+
+def _lacks_key(reasons: list[str]) -> bool:
+    return any("key" in reason for reason in reasons)
 
 
 def _is_transactional(records: bytes | bytearray | memoryview) -> bool:

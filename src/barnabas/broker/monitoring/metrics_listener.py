@@ -168,14 +168,14 @@ class MetricsListener:
     async def _listen(self, address: MetricsAddress | None, tls: bool) -> asyncio.Server:
         assert address is not None
         loop = asyncio.get_running_loop()
-        security = {"ssl": self._context, "ssl_handshake_timeout": HANDSHAKE_S_MAX} if tls else {}
         try:
             return await loop.create_server(
                 partial(HttpConnection, self.connections, CONNECTIONS_MAX, self._answer),
                 address.host,
                 address.port,
                 backlog=BACKLOG,
-                **security,
+                ssl=self._context if tls else None,
+                ssl_handshake_timeout=HANDSHAKE_S_MAX if tls else None,
             )
         except OSError as failure:
             why = os.strerror(failure.errno) if failure.errno and failure.errno > 0 else failure

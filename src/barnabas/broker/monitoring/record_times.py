@@ -23,7 +23,7 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 
-logger = logging.getLogger("barnabas.monitoring")
+logger = logging.getLogger("barnabas.metrics")
 
 KNOWN_MAX = 10_000
 _SPECIAL = APPEND_TIME_BIT | DELETE_HORIZON_BIT

@@ -27,7 +27,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-logger = logging.getLogger("barnabas.monitoring")
+logger = logging.getLogger("barnabas.metrics")
 
 CONSUMER = -1
 PARTITIONS_PER_REQUEST = 1000

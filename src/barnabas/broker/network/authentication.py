@@ -229,6 +229,7 @@ class Authenticator:
         listener.audit.failed_login(
             session.client_host, session.listener, self._server.chosen, action.why, again=again
         )
+        connection.note_rejection("authentication", action.why)
         if again:
             listener.count(FAILED_REAUTHENTICATIONS)
         else:

@@ -87,6 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
         self.session.client_host = str(peer[0]) if peer else "unknown"
+        self.session.client_port = int(peer[1]) if peer else 0
         self.session.dialled_host = str(local[0]) if local else ""
         self._listener.opened(self)
 
@@ -174,7 +175,9 @@ class Connection(asyncio.BufferedProtocol):
             release(parts)
             return True
         self._flush_answers()
-        self._bytes_out.value += sum(map(len, parts))
+        self._bytes_out.value += sum(
+            len(part) if isinstance(part, BYTES) else part.size for part in parts
+        )
         try:
             sending = self._file_send or self._open_file_send()
             if sending is not None:
@@ -263,10 +266,15 @@ class Connection(asyncio.BufferedProtocol):
         if self.is_idle:
             self.close(reason, level=logging.INFO)
 
-    def close(self, reason: str, *, level: int = logging.WARNING) -> None:
-        """Close the connection once everything written is sent; one log line says why."""
+    def close(self, reason: str, *, level: int = logging.WARNING, cause: str | None = None) -> None:
+        """Close the connection once everything written is sent; one log line says why.
+
+        With a cause it is a rejection, which the diary names.
+        """
         if self._closed:
             return
+        if cause is not None:
+            self._listener.note_rejection(self.session, cause, reason)
         self._closed = True
         logger.log(
             level,
@@ -278,9 +286,13 @@ class Connection(asyncio.BufferedProtocol):
         self._flush_answers()
         self._transport.close()
 
+    def note_rejection(self, cause: str, reason: str) -> None:
+        """Note why the client is rejected, where something else closes the connection."""
+        self._listener.note_rejection(self.session, cause, reason)
+
     def reject_plaintext(self, first: bytes) -> None:
         """Close a connection whose first bytes are not TLS, on a listener that expects it."""
-        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})")
+        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})", cause="tls")
 
     def abort(self) -> None:
         """Drop the connection at once, with everything that was not sent."""
@@ -358,7 +370,8 @@ class Connection(asyncio.BufferedProtocol):
             hint = _hint(bytes(self._view[start : self._end][:16]), self._shown)
             self.rejected("frame-size")
             self.close(
-                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}"
+                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}",
+                cause="frame-size",
             )
             return None
         if waiting < 4 + size:

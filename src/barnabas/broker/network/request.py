@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from barnabas.broker.network.phases import Phases
 from barnabas.broker.network.session import Session
@@ -12,12 +12,28 @@ from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
-    from barnabas.broker.network.request_metrics import RequestCounts
 
 Body = TypeVar("Body", bound=Message)
 
 Reply = Callable[["Request[Any]", Message], None]
 """Encodes a response and sends it; given by the router."""
+
+
+class Counts(Protocol):
+    """Counts the requests of one API and version; the router finds it for each request."""
+
+    @property
+    def other(self) -> Counts | None:
+        """What counts the requests that have another name."""
+
+    def answered(self, request: Request[Any], response: Message, now: float) -> None:
+        """Count a request that is answered now."""
+
+    def unanswered(self, request: Request[Any], now: float) -> None:
+        """Count a request that expects no response, and is done now."""
+
+    def throttled(self, throttle_ms: int) -> None:
+        """Record that the response of a request asks its client to wait."""
 
 
 class Request(Generic[Body]):
@@ -53,7 +69,7 @@ class Request(Generic[Body]):
         connection: Connection,
         received: float,
         reply: Reply,
-        counts: RequestCounts,
+        counts: Counts,
         size_bytes: int,
     ) -> None:
         """A request of `size_bytes`, header and body, that is counted once it is answered."""
@@ -63,11 +79,12 @@ class Request(Generic[Body]):
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.session: Session = connection.session
-        self.session.api_key = api_key
+        session: Session = connection.session
+        self.session = session
+        session.api_key = api_key
         self.received = received
         self.reply = reply
-        self.counts: RequestCounts | None = counts
+        self.counts: Counts | None = counts
         """What counts it; None once it is answered."""
         self.phases: Phases | None = None
         """Where its time went, if it is not answered at once."""

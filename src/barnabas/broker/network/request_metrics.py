@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from math import floor
+from typing import Any, TypeAlias
 
-from barnabas.broker.network.request import Request
-from barnabas.broker.network.response_errors import Failed, error_counter
+from barnabas.broker.network.request import Counts, Request
+from barnabas.broker.network.request_log import LoggedCounts
+from barnabas.broker.network.response_errors import Failed, error_lines
 from barnabas.broker.network.router import Served
 from barnabas.metrics.catalogue import requests as catalogue
 from barnabas.metrics.instruments import BUCKET_OF, Histogram, SizeHistogram
@@ -22,8 +24,27 @@ from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.schema import Message
 
+Answered: TypeAlias = Callable[[Request[Any], Message, float], None]
+
 AT_ONCE_US = 1024
 """Requests that are answered at once in less time are counted by the microsecond."""
+_ANSWERED = """
+def answered(request, response, now):
+    none = 0
+{errors}
+    errors.none += none
+    if request.phases is not None:
+        record_phases(request, now)
+        return
+    try:
+        times[floor((now - request.received) * 1e6)] += 1
+    except IndexError:
+        record_long(now - request.received)
+    try:
+        sizes[bucket_of[request.size_bytes]] += 1
+    except IndexError:
+        record_size(request.size_bytes)
+"""
 BLOCKED_S_MIN = 0.005
 """An append that takes longer is thought to wait for its disk."""
 
@@ -112,13 +133,10 @@ class RequestCounts:
 
     __slots__ = (
         "_appends",
-        "_clock",
-        "_count_errors",
-        "_errors",
         "_kind",
         "_metrics",
         "_others",
-        "_sizes",
+        "answered",
         "other",
         "times",
         "version",
@@ -139,34 +157,32 @@ class RequestCounts:
         """What counts the requests of this version that have another name."""
         self._others = 0
         self._kind = kind
-        self._sizes = kind.sizes.counts
-        self._errors = errors
-        self._count_errors = error_counter(served.api.response, version)
         self._metrics = metrics
         self._appends = served.api.name == "Produce"
+        self.answered: Answered = self._compiled(served.api.response, errors)
+        """Counts a request that is answered now: with the request, its response and the time."""
+
+    def _compiled(self, response: type[Message], errors: ErrorCounts) -> Answered:
+        """Compile `answered`. It is called for every request, and all that it does is inside."""
+        names: dict[str, Any] = {
+            "bucket_of": BUCKET_OF,
+            "errors": errors,
+            "failed": errors.failed,
+            "floor": floor,
+            "record_long": self._record_long,
+            "record_phases": self._record_phases,
+            "record_size": self._kind.sizes.record,
+            "sizes": self._kind.sizes.counts,
+            "times": self.times,
+        }
+        exec(_ANSWERED.format(errors="\n".join(error_lines(response, self.version))), names)
+        answered: Answered = names["answered"]
+        return answered
 
     @property
     def count(self) -> int:
         """How many requests were answered."""
         return sum(self.times) + self._others
-
-    # Called for every request: each line is worth a measurement (`bench/instructions.py`).
-
-    def answered(self, request: Request[Any], response: Message, now: float) -> None:
-        """Count a request that is answered now."""
-        errors = self._errors
-        errors.none += self._count_errors(response, errors.failed)
-        if request.phases is not None:
-            self._record_phases(request, now)
-            return
-        try:
-            self.times[int((now - request.received) * 1e6)] += 1
-        except IndexError:
-            self._record_long(now - request.received)
-        try:
-            self._sizes[BUCKET_OF[request.size_bytes]] += 1
-        except IndexError:
-            self._kind.sizes.record(request.size_bytes)
 
     def unanswered(self, request: Request[Any], now: float) -> None:
         """Count a request that expects no response, and is done now."""
@@ -261,19 +277,35 @@ class RequestMetrics:
     """The metrics of all requests, by API and version."""
 
     def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
-        self.by_version: dict[int, list[RequestCounts | None]] = {
+        self.by_version: dict[int, list[Counts | None]] = {
             key: [None] * (entry.last_version + 1) for key, entry in served.items()
         }
         """What counts the requests of an API and version; None until the first one (`begin`)."""
         self.blocked_s = 0.0
         """How long appends that probably waited for a disk took."""
+        self._served = served
+        self._logs_requests = False
         self._registry = registry
         self._kinds: dict[str, list[RequestKind]] = {}
         """By name; those of an API with several names are all of them."""
         self._errors: dict[str, ErrorCounts] = {}
         registry.add_collector(self)
 
-    def begin(self, served: Served[Any], version: int) -> RequestCounts:
+    def log_requests(self, on: bool) -> None:
+        """Begin or end to log every request."""
+        self._logs_requests = on
+        for key, versions in self.by_version.items():
+            for version, counts in enumerate(versions):
+                if counts is not None:
+                    versions[version] = self._logged(counts, self._served[key])
+
+    def _logged(self, counts: Counts, served: Served[Any]) -> Counts:
+        """Return what counts requests, wrapped if they are to be logged."""
+        if isinstance(counts, LoggedCounts):
+            counts = counts.counts
+        return LoggedCounts(counts, served.api) if self._logs_requests else counts
+
+    def begin(self, served: Served[Any], version: int) -> Counts:
         """Return what counts the requests of an API and version, from the first one on."""
         api = served.api.name
         errors = self._errors.get(api)
@@ -285,8 +317,8 @@ class RequestMetrics:
         if api in OTHER_NAMES:
             (other,) = self._kinds[OTHER_NAMES[api]]
             counts.other = self._counts(other, served, version, errors)
-        self.by_version[served.api.key][version] = counts
-        return counts
+        chosen = self.by_version[served.api.key][version] = self._logged(counts, served)
+        return chosen
 
     def _counts(
         self, kind: RequestKind, served: Served[Any], version: int, errors: ErrorCounts
@@ -306,9 +338,7 @@ class RequestMetrics:
                 times = self._show(name, [kind], phase)
                 if phase is not Phase.RESPONSE_QUEUE:
                     # Not those of all fetches: a sum over the label must be right.
-                    self._registry.add(
-                        catalogue.REQUEST_SECONDS, times, name, phase.name.lower()
-                    )
+                    self._registry.add(catalogue.REQUEST_SECONDS, times, name, phase.name.lower())
             self._registry.add(catalogue.REQUEST_BYTES, Sizes([kind]), name)
         if api == "Fetch":
             both = [kind for (kind,) in kinds.values()]

@@ -1,32 +1,27 @@
 """Counts the error codes in responses, success included, wherever a response has one.
 
-    count = error_counter(ProduceResponse, 9)
-    succeeded = count(response, failed)      # `failed` maps other codes to how often each occurred
-
-A function is compiled for each response and version from the declaration of the message: it visits
-nothing but the codes, and what leads to them.
+The lines that do it are made for each response and version from the declaration of the message:
+they visit nothing but the codes, and what leads to them. They become part of a function that is
+called for every response, because a call of their own would cost as much as they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from barnabas.wire.schema import Message, Struct
 
 CODE = "error_code"
 Failed: TypeAlias = dict[int, int]
-CountErrors: TypeAlias = Callable[[Any, Failed], int]
 
 
-def error_counter(cls: type[Message], version: int) -> CountErrors:
-    """Return the function for a response in a version."""
-    body = _lines(cls, version, "response", 1)
-    source = ["def count(response, failed):", "    none = 0", *body, "    return none"]
-    names: dict[str, Any] = {}
-    exec("\n".join(source), names)
-    count: CountErrors = names["count"]
-    return count
+def error_lines(response: type[Message], version: int) -> Iterator[str]:
+    """Yield lines of Python that look at `response` in a version.
+
+    They add the number of successes to `none`, and count the other codes in `failed`.
+    """
+    yield from _lines(response, version, "response", 1)
 
 
 def _lines(cls: type[Struct], version: int, value: str, depth: int) -> Iterator[str]:

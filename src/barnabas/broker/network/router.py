@@ -23,7 +23,7 @@ from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
 from barnabas.broker.network.client_quotas import PERCENT, ClientQuotas, MeteredRequest
 from barnabas.broker.network.phases import Phases
-from barnabas.broker.network.request import Request
+from barnabas.broker.network.request import Counts, Request
 from barnabas.broker.network.zero_copy import BYTES, Part, ranges_in, release
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
@@ -41,7 +41,7 @@ from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
-    from barnabas.broker.network.request_metrics import RequestCounts, RequestMetrics
+    from barnabas.broker.network.request_metrics import RequestMetrics
 
 logger = logging.getLogger("barnabas.router")
 
@@ -121,20 +121,19 @@ class Router(Generic[Host]):
             self._silence.look()
         try:
             header, position = decode_request_header(frame)
-            served = self._served.get(header.api_key)
-            if served is None or not (
-                served.first_version <= header.api_version <= served.last_version
-            ):
+            api_key, version, correlation_id, client_id = header
+            served = self._served.get(api_key)
+            if served is None or not served.first_version <= version <= served.last_version:
                 self._unsupported(connection, header, served)
                 return
-            body, _ = decode(served.api.request, frame, header.api_version, position)
+            body, _ = decode(served.api.request, frame, version, position)
         except RemoteProtocolError as failure:
             connection.rejected("unreadable")
             connection.close(f"unreadable request: {failure}")
             return
-        counts = self._counts[header.api_key][header.api_version]
+        counts = self._counts[api_key][version]
         if counts is None:
-            counts = self._metrics.begin(served, header.api_version)
+            counts = self._metrics.begin(served, version)
         if self._quotas.active:
             self._handle_metered(
                 served, header, body, connection, received, counts, len(frame), queued_s
@@ -142,10 +141,10 @@ class Router(Generic[Host]):
             return
         request = Request(
             body,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            header.client_id,
+            api_key,
+            version,
+            correlation_id,
+            client_id,
             connection,
             received,
             self._reply,
@@ -163,7 +162,7 @@ class Router(Generic[Host]):
         body: Message,
         connection: Connection,
         received: float,
-        counts: RequestCounts,
+        counts: Counts,
         size_bytes: int,
         queued_s: float,
     ) -> None:
@@ -332,7 +331,8 @@ class Router(Generic[Host]):
         counts = request.counts
         if counts is not None:
             request.counts = None
-            counts.answered(request, response, now)
+            answered = counts.answered
+            answered(request, response, now)
         connection.answer(data)
 
     def _send_files(
@@ -378,7 +378,8 @@ class Router(Generic[Host]):
         else:
             range_text = "this broker does not have the API"
         connection.close(
-            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
+            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}",
+            cause="unsupported-version",
         )
 
 

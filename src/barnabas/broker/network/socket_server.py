@@ -34,6 +34,7 @@ from barnabas.metrics.catalogue.network import NETWORK_PROCESSOR
 from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.model.note import NoteSink
 from barnabas.quotas.quota_keys import CONNECTION_CREATION_RATE, parse_limit
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.audit import AuditLog
@@ -60,7 +61,9 @@ class SocketServer:
         registry: Registry,
         sasl: Sasl,
         audit: AuditLog,
+        note: NoteSink,
     ) -> None:
+        self._note = note
         self._limits = ConnectionLimits(windows)
         self._registry = registry
         self._address_tasks: dict[str, asyncio.Task[None]] = {}
@@ -78,6 +81,11 @@ class SocketServer:
         self._accepting = False
         registry.gauge(catalogue.REQUEST_QUEUE_SIZE, self._requests_queued)
         registry.gauge(catalogue.RESPONSE_QUEUE_SIZE, self._responses_queued)
+
+    @property
+    def of_clients(self) -> Dispatcher:
+        """Return what requests of clients are handed to."""
+        return self.routers[0] if self.listeners.control_plane is None else self.turnstile
 
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
@@ -104,6 +112,7 @@ class SocketServer:
             tls=self._tls(endpoint, options) if endpoint.protocol.uses_tls else None,
             authenticate=authenticate,
             on_admitted=self._close_excess,
+            note=self._note,
             counts=counts,
         )
 

@@ -181,7 +181,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             last += self._channel.close()
         self._closing = True
         self._stop_timer()
-        self._connection.close(reason)
+        self._connection.close(reason, cause="tls")
         self._end(last)
 
     # data

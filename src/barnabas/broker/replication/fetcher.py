@@ -24,6 +24,7 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import EARLIEST, LATEST, TopicPartition, Uuid
+from barnabas.model.note import PartitionNote, unheard
 from barnabas.quotas.sampled_rate import SampledRate, Windows
 from barnabas.replication.follower_fetch import Action, FollowerFetch, Step, Wanted
 from barnabas.replication.follower_fetch_session import FollowerFetchSession
@@ -93,6 +94,7 @@ class FetcherContext:
     write_checkpoints: Callable[[], Awaitable[None]]
     on_fenced: Callable[[TopicPartition], None]
     """Called if a leader knows a newer epoch."""
+    note: PartitionNote = unheard
 
 
 class Fetcher:
@@ -430,14 +432,14 @@ class Fetcher:
         if not self._follows(partition, epoch):
             return
         log = partition.log
-        logger.info(
-            "%s: truncated from offset %d to %d: leader=%d leader_epoch=%d",
-            key,
-            log.log_end_offset,
-            step.offset,
-            self._source,
-            epoch,
-        )
+        numbers = {
+            "from": log.log_end_offset,
+            "to": step.offset,
+            "leader": self._source,
+            "leader_epoch": epoch,
+        }
+        cause = "out-of-range" if step.action is Action.RESTART else "diverged"
+        context.note("log.truncated", key, cause, numbers)
         try:
             if step.action is Action.RESTART:
                 log.truncate_all(step.offset, context.now_ms())

@@ -25,6 +25,7 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.relocation import Relocation
 from barnabas.model.errors import ConfigError, DamagedLogError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.note import Note, NoteSink, unnoted
 
 logger = logging.getLogger("barnabas.logs")
 
@@ -64,6 +65,7 @@ class Logs:
         """What the last start recovered, by directory that was not closed cleanly."""
         self.on_failure: Callable[[str, StorageError], None] | None = None
         """Called with a directory and its disk error, once the broker runs."""
+        self.note: NoteSink = unnoted
         self._removals: set[asyncio.TimerHandle] = set()
         self._removing: set[asyncio.Future[None]] = set()
         self._written: dict[str, bytes] = {}
@@ -162,10 +164,19 @@ class Logs:
                     recovery.logs,
                     recovery.seconds,
                 )
+                self._note_recovery(directory, loop.time() - began)
             for path in directory.leftovers():
                 self._purge_later(directory, path, 0)
         self._check_some_left()
         self._keep_one_of_each()
+
+    def _note_recovery(self, directory: LogDirectory, seconds: float) -> None:
+        data = {
+            "directory": directory.path,
+            "logs": len(directory.logs),
+            "took_ms": int(seconds * 1000),
+        }
+        self.note(Note("log.recovered", f"directory:{directory.path}", "unclean-shutdown", data))
 
     def _keep_one_of_each(self) -> None:
         """Finish a move between directories that a crash interrupted after the copy was done."""

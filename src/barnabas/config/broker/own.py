@@ -20,6 +20,85 @@ class MetricsAddress(NamedTuple):
 class OwnOptions(Section):
     """Options that Kafka does not have; their names begin with `barnabas.`."""
 
+    barnabas_diary_enable: bool = option(
+        "barnabas.diary.enable",
+        "boolean",
+        default=True,
+        doc="Whether the cluster keeps its diary, which `barnabas why` reads, in the internal "
+        "topic __barnabas_diary. It is created with the first entry that does not belong to every "
+        "start, and replicated as the offsets topic is.",
+    )
+    barnabas_diary_retention_ms: int = option(
+        "barnabas.diary.retention.ms",
+        "long",
+        default=604_800_000,
+        at_least=60_000,
+        doc="How long entries of the diary are kept: the retention.ms with which its topic is "
+        "created. Change it later with `barnabas configs`, as that of any topic.",
+    )
+    barnabas_client_telemetry_enable: bool = option(
+        "barnabas.client.telemetry.enable",
+        "boolean",
+        default=True,
+        doc="Whether clients may push their metrics (KIP-714), which `barnabas clients` shows. "
+        "They are not asked to until a client-metrics resource subscribes to some.",
+    )
+    barnabas_otel_metrics_endpoint: str | None = option(
+        "barnabas.otel.metrics.endpoint",
+        "string",
+        default=None,
+        doc="Where to push this broker's metrics by OTLP over HTTP, as http://host:4318; "
+        "/v1/metrics is appended unless the address has a path.",
+    )
+    barnabas_otel_metrics_interval_ms: int = option(
+        "barnabas.otel.metrics.interval.ms",
+        "int",
+        default=60_000,
+        at_least=1000,
+        doc="How often metrics are pushed by OTLP.",
+    )
+    barnabas_otel_metrics_headers: Password | None = option(
+        "barnabas.otel.metrics.headers",
+        "password",
+        default=None,
+        doc="Headers of these pushes, as name=value, separated by commas.",
+    )
+    barnabas_console_export_enable: bool = option(
+        "barnabas.console.export.enable",
+        "boolean",
+        default=True,
+        doc="Whether records can be downloaded from the console.",
+    )
+    barnabas_console_hosts: tuple[str, ...] = option(
+        "barnabas.console.hosts",
+        "list",
+        default=(),
+        doc="Further names under which browsers reach the console, such as that of a proxy in "
+        "front of it. Requests for other hosts are rejected: they are how a foreign page would "
+        "reach a console behind a firewall.",
+    )
+    barnabas_console_insecure: bool = option(
+        "barnabas.console.insecure",
+        "boolean",
+        default=False,
+        doc="Whether the console may listen on other addresses than the loopback's. It has no TLS "
+        "of its own: put a proxy with TLS in front of it.",
+    )
+    barnabas_console_listener: str | None = option(
+        "barnabas.console.listener",
+        "string",
+        default=None,
+        doc="Address of the console, as HOST:PORT; without it there is none. The extra `console` "
+        "must be installed.",
+    )
+    barnabas_console_mode: str = option(
+        "barnabas.console.mode",
+        "string",
+        default="full",
+        choices=("full", "read-only", "metadata-only"),
+        doc="What users of the console may do at most: all that their ACLs allow, nothing that "
+        "changes the cluster, or neither that nor read records.",
+    )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",
         "string",

@@ -45,7 +45,12 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 
 _log = logging.getLogger(__name__)
 
-INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+INTERNAL_TOPICS: Final = (
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__barnabas_diary",
+)
 
 
 class Kip848Member(GroupMember):

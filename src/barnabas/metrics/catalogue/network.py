@@ -2,7 +2,6 @@
 
 from barnabas.metrics.metric import Kind, Metric
 
-
 NETWORK_PROCESSOR = "0"
 """The number of the one network thread, which Kafka's dashboards ask for."""
 

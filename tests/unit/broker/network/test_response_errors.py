@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from barnabas.broker.network.response_errors import Failed, error_counter
+from typing import Any
+
+from barnabas.broker.network.response_errors import Failed, error_lines
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.apis import APIS
 from barnabas.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -16,8 +18,10 @@ from barnabas.wire.schema import Message
 
 
 def counted(response: Message, version: int) -> tuple[int, Failed]:
-    failed: Failed = {}
-    return error_counter(type(response), version)(response, failed), failed
+    lines = "\n".join(error_lines(type(response), version))
+    names: dict[str, Any] = {"failed": {}}
+    exec(f"def count(response):\n    none = 0\n{lines}\n    return none", names)
+    return names["count"](response), names["failed"]
 
 
 def test_the_codes_of_a_response_and_of_each_partition_are_counted() -> None:
@@ -48,5 +52,6 @@ def test_codes_of_an_enum_and_plain_ones_are_the_same() -> None:
 def test_every_response_can_be_counted_in_every_version() -> None:
     for api in APIS:
         for version in range(api.versions.first, api.versions.last + 1):
-            count = error_counter(api.response, version)
-            assert count(api.response(), {}) in (0, 1), (api, version)
+            none, failed = counted(api.response(), version)
+            assert none in (0, 1), (api, version)
+            assert failed == {}

@@ -1,115 +1,115 @@
-"""ISR changes that leaders propose: what the controller answers is applied, and counted."""
+"""Proposed ISRs, and what is noted once the controller has answered."""
 
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from tests.unit.replication.test_partition_leader import LAG_MS, World, append, fetch, make, world
 
 from barnabas.broker.replication.isr_metrics import IsrMetrics
-from barnabas.broker.replication.isr_proposals import IsrProposals
+from barnabas.broker.replication.isr_proposals import REFUSALS, IsrProposals
+from barnabas.diary.catalogue import EVENTS
 from barnabas.metrics.catalogue.replication import FAILED_ISR_UPDATES, ISR_CHANGES, ISR_SHRINKS
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import RequestError
-from barnabas.model.ids import TopicPartition
-from barnabas.replication.isr_state import IsrState, Proposal
+from barnabas.model.note import Note
+from barnabas.replication.partition import Partition
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     ResponsePartitionData,
     ResponseTopicData,
 )
+from barnabas.wire.schema import Message
 
-KEY = TopicPartition("t", 0)
+__all__ = ["make", "world"]
 
 
-class Led:
-    """A partition that has lost a follower."""
+class Hosted(dict[tuple[str, int], Partition]):
+    """Partitions that nobody waits for."""
 
-    topic_partition, topic_id, is_leader, leader_epoch = KEY, b"t" * 16, True, 3
-
-    def __init__(self) -> None:
-        self.state = IsrState()
-        self.state.decided((0, 1, 2), 5)
+    def watermark_rose(self, partition: Partition) -> None:
+        """Wake nobody."""
 
     @property
-    def isr(self) -> tuple[int, ...]:
-        return self.state.committed
+    def produce_purgatory(self) -> Any:
+        return self
 
-    def propose_shrink(self) -> Proposal | None:
-        return self.state.propose(KEY, 3, (0, 1), (-1, -1)) if self.state.settled else None
-
-    def proposal_accepted(self, proposal: Proposal, isr: tuple[int, ...], epoch: int) -> bool:
-        self.state.decided(isr, epoch, proposal)
-        return True
-
-    def proposal_refused(self, proposal: Proposal, code: ErrorCode) -> Proposal | None:
-        return self.state.refused(proposal, code)
+    def check(self, key: object) -> None:
+        """Complete nothing."""
 
 
-class Controller:
-    """Answers each request with the next of some error codes."""
+def answered(partition: Partition, code: ErrorCode, registry: Registry | None = None) -> list[Note]:
+    """Return what is noted when the controller answers with a code; it is counted, too."""
+    notes: list[Note] = []
 
-    def __init__(self, *answers: ErrorCode | Exception) -> None:
-        self.answers = list(answers)
-        self.asked: list[AlterPartitionRequest] = []
-
-    async def __call__(self, request: Any, timeout_ms: int) -> AlterPartitionResponse:
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        data = ResponsePartitionData(
-            partition_index=0, error_code=answer, leader_epoch=3, isr=[0, 1], partition_epoch=6
+    async def ask(request: Message, timeout_ms: int) -> Message:
+        assert isinstance(request, AlterPartitionRequest)
+        [asked] = request.topics[0].partitions
+        result = ResponsePartitionData(
+            partition_index=0,
+            error_code=code,
+            leader_id=0,
+            leader_epoch=asked.leader_epoch,
+            isr=[each.broker_id for each in asked.new_isr_with_epochs],
+            partition_epoch=asked.partition_epoch + 1,
         )
-        topic = ResponseTopicData(topic_name="t", topic_id=b"t" * 16, partitions=[data])
+        topic = ResponseTopicData(topic_name="t", topic_id=partition.topic_id, partitions=[result])
         return AlterPartitionResponse(topics=[topic])
 
+    async def shrink() -> None:
+        hosted = cast(Any, Hosted({("t", 0): partition}))
+        metrics = IsrMetrics(registry or Registry())
+        keeper = IsrProposals(0, lambda: 7, hosted, metrics, ask_controller=ask, note=notes.append)
+        keeper.shrink()
+        assert keeper._task is not None
+        await keeper._task
+        await keeper.stop()
 
-def propose(controller: Controller) -> tuple[Led, Registry, list[object]]:
-    """Let a leader propose to shrink the ISR; return what came of it."""
-    led, registry, risen = Led(), Registry(), []
-    partitions: Any = SimpleNamespace(
-        values=lambda: [led],
-        watermark_rose=risen.append,
-        produce_purgatory=SimpleNamespace(check=lambda key: None),
-    )
-
-    async def story() -> None:
-        metrics = IsrMetrics(registry)
-        proposals = IsrProposals(0, lambda: 9, partitions, metrics, ask_controller=controller)
-        proposals.shrink()
-        task = proposals._task
-        assert task is not None
-        await asyncio.wait_for(task, 60)
-
-    asyncio.run(story())
-    return led, registry, risen
+    asyncio.run(shrink())
+    return notes
 
 
-def test_an_accepted_change_is_applied_and_counted() -> None:
-    controller = Controller(ErrorCode.NONE)
-    led, registry, risen = propose(controller)
-    assert led.isr == (0, 1)
-    assert risen == [led]
+@pytest.fixture
+def lagging(make: Callable[..., Partition], world: World) -> Partition:
+    partition = make()
+    append(partition, 3)
+    fetch(partition, 1, 3)
+    world.now_ms += LAG_MS + 1
+    fetch(partition, 1, 3)
+    return partition
+
+
+def test_an_accepted_change_is_noted_with_its_version(lagging: Partition) -> None:
+    [note] = answered(lagging, ErrorCode.NONE)
+    assert (note.event, note.cause) == ("isr.shrink", "lag-time")
+    assert (note.data["to"], note.data["version"]) == ([0, 1], 1)
+    assert lagging.isr == (0, 1)
+
+
+@pytest.mark.parametrize("code", [*REFUSALS, ErrorCode.INVALID_REQUEST])
+def test_each_refusal_has_its_cause(lagging: Partition, code: ErrorCode) -> None:
+    [note] = answered(lagging, code)
+    assert note.event == "isr.refused"
+    assert note.cause == REFUSALS.get(code, "invalid")
+    assert note.cause in EVENTS["isr.refused"].causes
+    assert note.data["code"] == code.name
+    assert (note.data["from"], note.data["to"]) == ([0, 1, 2], [0, 1])
+
+
+def test_an_accepted_change_is_counted_by_its_cause(lagging: Partition) -> None:
+    registry = Registry()
+    answered(lagging, ErrorCode.NONE, registry)
     assert registry.value(ISR_SHRINKS) == 1
     assert registry.value(ISR_CHANGES, "shrink", "lag-time") == 1
-    ((topic,),) = [each.topics for each in controller.asked]
-    assert [each.broker_id for each in topic.partitions[0].new_isr_with_epochs] == [0, 1]
+    assert registry.value(FAILED_ISR_UPDATES) == 0
 
 
-def test_a_rejected_change_is_counted_as_failed() -> None:
-    led, registry, risen = propose(Controller(ErrorCode.INVALID_UPDATE_VERSION))
-    assert (led.isr, risen) == ((0, 1, 2), [])
+def test_a_rejected_change_is_counted_as_failed(lagging: Partition) -> None:
+    registry = Registry()
+    answered(lagging, ErrorCode.INVALID_UPDATE_VERSION, registry)
     assert registry.value(FAILED_ISR_UPDATES) == 1
     assert registry.value(ISR_SHRINKS) == 0
-
-
-def test_a_controller_that_cannot_be_reached_is_asked_again() -> None:
-    controller = Controller(RequestError(ErrorCode.BROKER_NOT_AVAILABLE), ErrorCode.NONE)
-    led, registry, _ = propose(controller)
-    assert led.isr == (0, 1)
-    assert len(controller.asked) == 2
-    assert registry.value(FAILED_ISR_UPDATES) == 0
-    assert registry.value(ISR_SHRINKS) == 1
