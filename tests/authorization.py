@@ -72,7 +72,7 @@ NOBODY = "User:nobody"
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 TRANSACTION = ResourceType.TRANSACTIONAL_ID
-TOPIC_CONFIG, BROKER_CONFIG, GROUP_CONFIG = 2, 4, 32
+TOPIC_CONFIG, BROKER_CONFIG, LOGGER_CONFIG, CLIENT_METRICS_CONFIG, GROUP_CONFIG = 2, 4, 8, 16, 32
 
 DENIED_CODES = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -313,7 +313,12 @@ def _configs(kind: int, resource_name: Callable[[World], str]) -> dict[str, Any]
         )
         return describe_configs.DescribeConfigsRequest(resources=[resource])
 
-    value = {TOPIC_CONFIG: ("retention.ms", "5000"), BROKER_CONFIG: ("log.cleaner.threads", "1")}
+    value = {
+        TOPIC_CONFIG: ("retention.ms", "5000"),
+        BROKER_CONFIG: ("log.cleaner.threads", "1"),
+        LOGGER_CONFIG: ("kafka.request.logger", "WARN"),
+        CLIENT_METRICS_CONFIG: ("interval.ms", "5000"),
+    }
     name, text = value.get(kind, ("consumer.session.timeout.ms", "45000"))
 
     def alter(world: World, version: int) -> Message:
@@ -343,6 +348,8 @@ _CONFIGS = {
     "a topic": _configs(TOPIC_CONFIG, lambda world: world.topic),
     "a broker": _configs(BROKER_CONFIG, lambda world: str(world.cluster.broker_id)),
     "a group": _configs(GROUP_CONFIG, lambda world: world.group_name),
+    "a broker's loggers": _configs(LOGGER_CONFIG, lambda world: str(world.cluster.broker_id)),
+    "client metrics": _configs(CLIENT_METRICS_CONFIG, lambda world: world.topic_name),
 }
 
 
@@ -665,7 +672,12 @@ REQUESTS: dict[tuple[str, str], Callable[[World, int], Message]] = {
     ("DescribeAcls", "all"): _describe_acls,
     ("CreateAcls", "an ACL"): _create_acls,
     ("DeleteAcls", "a filter"): _delete_acls,
-    **{(api, case): build for case, by_api in _CONFIGS.items() for api, build in by_api.items()},
+    **{
+        (api, case): build
+        for case, by_api in _CONFIGS.items()
+        for api, build in by_api.items()
+        if (api, case) != ("AlterConfigs", "a broker's loggers")  # only incrementally
+    },
     ("AlterReplicaLogDirs", "a replica"): _alter_replica_log_dirs,
     ("DescribeLogDirs", "v0"): _sample("DescribeLogDirs"),
     ("DescribeLogDirs", "v3"): _sample("DescribeLogDirs"),
@@ -703,6 +715,7 @@ REQUESTS: dict[tuple[str, str], Callable[[World, int], Message]] = {
         allocate_producer_ids.AllocateProducerIdsRequest(broker_id=77)
     ),
     ("BrokerStanding", "a broker"): _default("BrokerStanding"),
+    ("DescribeClientTelemetry", "all"): _default("DescribeClientTelemetry"),
 }
 """How each case of the table is requested."""
 

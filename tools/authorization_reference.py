@@ -58,6 +58,9 @@ The suite runs the same table against Apache Kafka 3.9. Known differences:
   cluster in addition to Write on the topic: otherwise a producer could forge offsets.
 - A host in an ACL may be written in any form of the address, `::1` as well as `0:0:0:0:0:0:0:1`.
 - The audit log has one JSON object per line, by the logger `barnabas.audit`; repeats are counted.
+- Denied requests are also logged in the words of Kafka's `kafka.authorizer.logger`, by
+  `barnabas.authorizer`; its `resourceRefCount` counts repeats within a second.
+- AlterConfigs rejects the levels of loggers; IncrementalAlterConfigs sets them, as in Kafka.
 """
 
 ANSWERS = {

@@ -9,6 +9,9 @@ GENERATORS = (
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
     ["tools/authorization_reference.py"],
+    ["tools/metric_reference.py"],
+    ["tools/dashboards.py"],
+    ["tools/logger_reference.py"],
     ["tools/draw.py"],
 )
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the compat, interop and bench suites use beside the Python environment: system packages, a
-# JavaScript client, an old Python client, Apache Kafka, Spark's connector. Every part is optional: one that cannot be had is
+# JavaScript client, an old Python client, Prometheus, Apache Kafka, Spark's connector. Every part is optional: one that cannot be had is
 # named with its reason, and the tests that need it skip with the same reason. Quick when all is there.
 set -u
 cd "$(dirname "$0")/.."
@@ -33,6 +33,19 @@ elif { apt-get install -y -q --no-install-recommends $missing ||
     note packages "installed:$missing"
 else
     note packages "failed:$missing (see $deps/apt.log)"
+fi
+
+# Prometheus, Debian's package, unpacked here: installed it would start a service, and need root.
+if command -v prometheus >/dev/null || [ -x "$deps/prometheus/usr/bin/prometheus" ]; then
+    note prometheus present
+elif ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
+    note prometheus "skipped (no apt-get here; put prometheus on the PATH)"
+elif mkdir -p "$deps/prometheus" && (cd "$deps/prometheus" &&
+    { apt-get download -q prometheus || { apt-get update -q && apt-get download -q prometheus; }; } &&
+    dpkg -x prometheus_*.deb . && rm prometheus_*.deb) >"$deps/prometheus.log" 2>&1; then
+    note prometheus unpacked
+else
+    note prometheus "failed (see $deps/prometheus.log)"
 fi
 
 # kafkajs, with the one further codec that is pure JavaScript (those for lz4 and zstd are compiled).

@@ -10,6 +10,8 @@ import pytest
 from tests.interop.conftest import Tool
 from tools.apache_kafka import Distribution
 
+from barnabas import KafkaAdminClient
+
 pytestmark = pytest.mark.interop
 
 
@@ -82,6 +84,25 @@ def test_broker_configs(tool: Tool) -> None:
     tool("kafka-configs", *default, "--alter", "--add-config=log.cleaner.io.buffer.load.factor=0.8")
     assert "log.cleaner.io.buffer.load.factor=0.8" in tool("kafka-configs", *default, "--describe")
     tool("kafka-configs", *default, "--alter", "--delete-config=log.cleaner.io.buffer.load.factor")
+
+
+def test_levels_of_loggers(tool: Tool, bootstrap: str) -> None:
+    """kafka-configs changes only loggers that the broker has described before."""
+    with KafkaAdminClient(bootstrap_servers=bootstrap) as admin:
+        broker = admin.describe_cluster()["brokers"][0]["broker_id"]
+    loggers = ("kafka-configs", "--entity-type=broker-loggers", f"--entity-name={broker}")
+    assert "kafka.request.logger=" in tool(*loggers, "--describe")
+    tool(*loggers, "--alter", "--add-config=kafka.request.logger=FATAL,barnabas.console=TRACE")
+    described = tool(*loggers, "--describe")
+    assert "kafka.request.logger=FATAL " in described
+    assert "barnabas.request=FATAL " in described
+    assert "barnabas.console=TRACE " in described
+    tool(*loggers, "--alter", "--delete-config=kafka.request.logger,barnabas.console")
+    assert "kafka.request.logger=FATAL " not in tool(*loggers, "--describe")
+    unknown = tool(*loggers, "--alter", "--add-config=no.such.logger=INFO", code=1)
+    assert "Invalid broker logger(s): no.such.logger" in unknown
+    refused = tool(*loggers, "--alter", "--add-config=kafka.request.logger=LOUD", code=1)
+    assert "Cannot set the log level of kafka.request.logger to LOUD" in refused
 
 
 def test_console_produce_and_consume(tool: Tool, name: str) -> None:

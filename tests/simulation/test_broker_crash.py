@@ -61,6 +61,7 @@ async def serve(host: Host, **options: str) -> None:
     values = {
         "listeners": f"PLAINTEXT://{host.name}:{PORT}",
         "log.dirs": "/data",
+        "barnabas.diary.enable": "false",
         "broker.id": "1",
         "log.segment.bytes": "2000",
         "log.index.interval.bytes": "100",
@@ -71,6 +72,7 @@ async def serve(host: Host, **options: str) -> None:
         coordination=host.coordination(),
         files=host.disk,
         wall_clock=lambda: host.now_ms() / 1000,
+        thread_clock=None,
         random=host.random,
         random_bytes=host.random.randbytes,
     )

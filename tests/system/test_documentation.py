@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import pytest
 from tests.system.paging import ROOT, Terminal, blocks, form, lines, typed
 from tools.processes import RunningBroker, free_port, start_barnabas, wait_for_line
@@ -141,6 +142,46 @@ def test_quotas(broker: RunningBroker, terminal: Terminal) -> None:
         {"ip": "10.0.0.7"},
         {"user": None, "client-id": None},
     ]
+
+
+def test_traces(broker: RunningBroker, terminal: Terminal) -> None:
+    assert len(terminal.follow("trace.md")) == 2
+    client_id = "web-1"
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": broker.bootstrap, "client.id": client_id}
+    )
+    producer.produce("orders", b"tea")
+    assert producer.flush(60) == 0
+    terminal.type("barnabas configs alter --client-metrics all --set interval.ms=100")
+    listing, one, some = lines(blocks("trace.md", "sh")[1])
+    connections = "org.apache.kafka.producer.connection.creation.total"
+    wait_for(
+        lambda: producer.poll(0.05) or connections in terminal.type(some, code=None),
+        "the client pushes",
+    )
+    assert client_id in terminal.type(listing)
+    assert connections in terminal.type(one)
+    producer.close()
+
+
+def test_the_program_with_traces(broker: RunningBroker, terminal: Terminal) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="pip install opentelemetry-sdk")
+    (program,) = blocks("trace.md", "python")
+    (shown,) = blocks("trace.md", "text")
+    program = program.replace("127.0.0.1:9092", broker.bootstrap)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    printed = [line.split(maxsplit=3) for line in ran.stdout.splitlines()]
+    assert [words[-1] for words in printed] == [
+        line.split(maxsplit=3)[-1] for line in shown.splitlines()
+    ]
+    spans = [words for words in printed if len(words) > 1]
+    (trace_id,) = {each[0] for each in spans}
+    assert len(trace_id) == 32
+    sent, received, pack, processed = spans
+    assert sent[1] == "-" * 16
+    assert received[1] == processed[1] == sent[2]
+    assert pack[1] == processed[2]
 
 
 def test_securing_a_cluster(

@@ -19,6 +19,7 @@ from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartit
 from barnabas.admin import NewTopic
 from barnabas.cli.main import main
 from barnabas.spark import register
+from barnabas.spark.stream_metrics import stream_metrics
 
 pytest.importorskip("pyspark", reason="pip install 'barnabas[spark]'")
 
@@ -198,6 +199,29 @@ def test_a_stream_copies_a_topic_once_over_two_runs(
     records = consumed(bootstrap, target, 2)
     assert sorted(int(record.value) for record in records) == list(range(110))
     assert all(record.key == b"k" + record.value for record in records)
+
+
+def test_streams_have_metrics_under_the_names_of_consumers(
+    spark: SparkSession,
+    bootstrap: str,
+    producer: KafkaProducer,
+    new_topic: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    source, target = new_topic(2), new_topic(1)
+    fill(producer, source, range(100), partitions=2)
+    metrics = stream_metrics(spark)
+    frame = stream(spark, bootstrap, subscribe=source, maxOffsetsPerTrigger="60")
+    query = run_to_topic(frame.select("value"), bootstrap, target, tmp_path / "c")
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    groups = metrics.metrics()[str(query.id)]
+    fetched = groups["consumer-fetch-manager-metrics"]
+    assert fetched["records-consumed-total"] == 100
+    assert fetched["fetch-total"] >= 2
+    assert fetched["records-consumed-rate"] > 0
+    assert fetched["records-lag-max"] == 0
+    assert groups[f"consumer-fetch-manager-metrics.{source}"]["offsets-consumed-total"] == 100
+    assert groups[f"consumer-fetch-manager-metrics.{source}-1"]["records-lag"] == 0
 
 
 def test_the_lag_of_a_running_query_is_that_of_its_group(

@@ -103,6 +103,8 @@ def use(bootstrap: str) -> None:
     """Do to a cluster what leaves traces in its tree."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     configs = {"retention.ms": "1000", "cleanup.policy": "compact"}
+    # librdkafka waits in vain if the broker names no controller yet when it is first asked.
+    wait_for(lambda: admin.list_topics(timeout=30).controller_id >= 0, "there is a controller")
     wanted = [NewTopic("plain", 2, 1), NewTopic("tuned", 1, 1, config=configs)]
     for created in admin.create_topics(wanted).values():
         created.result(90)  # a broker in Java may have other things to do yet

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from barnabas.admin import (
     acls,
+    client_telemetry,
     cluster,
     configs,
     features,
@@ -34,6 +35,7 @@ from barnabas.aio import admin_calls as calls
 from barnabas.aio.running import running_loop
 from barnabas.client.client_id import admin_client_id
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection_stats import with_count
 from barnabas.client.errors import IllegalStateError
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
@@ -119,7 +121,7 @@ class AIOKafkaAdminClient:
 
         admin.metrics()["admin-client-metrics"]["request-total"]
         """
-        return self.client.metrics("admin-client")
+        return with_count(self.client.metrics("admin-client"))
 
     # Calls of aiokafka.
     create_topics = call(calls.create_topics)
@@ -173,5 +175,6 @@ class AIOKafkaAdminClient:
     describe_client_quotas = call(quotas.describe_client_quotas)
     alter_client_quotas = call(quotas.alter_client_quotas)
     describe_quota_usage = call(quotas.describe_quota_usage)
+    describe_client_telemetry = call(client_telemetry.describe_client_telemetry)
     describe_user_scram_credentials = call(scram.describe_user_scram_credentials)
     alter_user_scram_credentials = call(scram.alter_user_scram_credentials)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.aio.running import running_loop
 from barnabas.client.client_id import consumer_client_id
+from barnabas.client.tracing import ConsumerTracer, installed
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
@@ -74,6 +75,15 @@ class AIOKafkaConsumer:
         self._closed: bool | None = None  # not started
         self._options = parse_client_options(ConsumerOptions, options)
         self._client_id = consumer_client_id(self._options)
+        self._tracer: ConsumerTracer | None = None
+        tracing = installed()
+        if tracing is not None:
+            self._tracer = tracing.of_consumer(
+                self._client_id,
+                self._options.group_id,
+                self._options.bootstrap_servers,
+                lambda: self._core.client.cluster.cluster_id,
+            )
         given = "max.poll.records" in self._options.given
         self._count = (self._options.max_poll_records if given else None) or _EVERYTHING
         self._subscription = Subscription(
@@ -180,11 +190,11 @@ class AIOKafkaConsumer:
         record = await consumer.getone()
         print(record.key, record.value)
         """
-        if partitions:
-            return await self._getone(self._selection(partitions))
-        record = self._following()
+        record = None if partitions else self._following()
         if record is None:
-            record = await self._getone(None)
+            record = await self._getone(self._selection(partitions) if partitions else None)
+        if self._tracer is not None:
+            await self._tracer.one(record)
         return record
 
     async def _getone(self, only: set[TopicPartition] | None) -> ConsumerRecord:
@@ -233,7 +243,12 @@ class AIOKafkaConsumer:
                 count = checked_count(max_records, "max_records")
             except TypeError as failure:
                 raise ValueError(str(failure)) from None
-        return await self._next(timeout_ms, lambda core: core.buffer.collect(count, only)) or {}
+        tracer = self._tracer
+        began = 0 if tracer is None else tracer.now()
+        found = await self._next(timeout_ms, lambda core: core.buffer.collect(count, only)) or {}
+        if tracer is not None:
+            await tracer.polled_async(found, began)
+        return found
 
     async def poll_arrow(
         self, timeout_ms: float = 0, max_records: int | None = None
@@ -249,8 +264,12 @@ class AIOKafkaConsumer:
         if self._store is None:
             self._schema, self._store = schema(), ColumnStore()
         store = self._store
+        began = 0 if self._tracer is None else self._tracer.now()
         await self._next(timeout_ms, lambda core: core.buffer.fill(store, count))
-        return to_record_batch(store.finish(), self._schema)
+        batch = to_record_batch(store.finish(), self._schema)
+        if self._tracer is not None:
+            self._tracer.polled_columns(batch, began)
+        return batch
 
     def __aiter__(self) -> AIOKafkaConsumer:
         if self._closed:
@@ -511,7 +530,11 @@ class AIOKafkaConsumer:
         checked = None if offsets is None else checked_offsets(offsets)
         for partition in checked or ():
             self._subscription.state(partition)
-        await self._core.commit(checked)
+        if self._tracer is None:
+            await self._core.commit(checked)
+            return
+        with self._tracer.commit(each.topic for each in checked or self._subscription.assigned):
+            await self._core.commit(checked)
 
     async def committed(self, partition: TopicPartition) -> int | None:
         """Return the committed offset of a partition, or None.

@@ -30,7 +30,7 @@ from barnabas.producer.builder import BatchBuilder
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
-from barnabas.producer.preparation import Arguments, plain_size
+from barnabas.producer.preparation import Arguments, follow_call, plain_size
 from barnabas.producer.transaction import State
 from barnabas.producer.transaction_manager import TransactionManager
 from barnabas.structs import OffsetAndMetadata, RecordMetadata
@@ -181,17 +181,24 @@ class AIOKafkaProducer:
         """
         core = self._running()
         preparation = core.preparation
+        trace = None
         if not preparation.trivial:
             if preparation.asks_partitioner:
                 await core.topics.know(topic, self._options.max_block_ms)
-            rows = [preparation.row(topic, row, partition) for row in rows]
+            rows, trace = preparation.rows(topic, rows, partition)
         append = rows_appender(core.accumulator, topic, rows, partition)
         segments: list[Segment] = []
         try:
             await self._append_rows(topic, append, segments)
+        except BaseException as failure:
+            if trace is not None:
+                trace.failed(failure)
+            raise
         finally:  # rows before a rejected one are sent
             preparation.follow_many(segments)
-        return ManyFuture(segments, _never_wait)
+        outcome = ManyFuture(segments, _never_wait)
+        follow_call(outcome, trace)
+        return outcome
 
     async def send_arrow(
         self,
@@ -204,10 +211,20 @@ class AIOKafkaProducer:
 
         await (await producer.send_arrow("orders", pyarrow.table({"value": [b"tea"]})))
         """
+        core = self._running()
         segments: list[Segment] = []
-        for append in table_appenders(self._running().accumulator, topic, table, partition):
-            await self._append_rows(topic, append, segments)
-        return ManyFuture(segments, _never_wait)
+        appenders = table_appenders(core.accumulator, topic, table, partition)
+        trace = core.preparation.packed(topic, table.num_rows)
+        try:
+            for append in appenders:
+                await self._append_rows(topic, append, segments)
+        except BaseException as failure:
+            if trace is not None:
+                trace.failed(failure)
+            raise
+        outcome = ManyFuture(segments, _never_wait)
+        follow_call(outcome, trace)
+        return outcome
 
     def create_batch(self) -> BatchBuilder:
         """Return an empty batch to be filled manually and passed to `send_batch`.
@@ -231,15 +248,25 @@ class AIOKafkaProducer:
             raise InvalidValueError("partition must be set: a batch is for one partition")
         await core.topics.know(topic, self._options.max_block_ms)
         records = batch.build()
+        trace = core.preparation.packed(topic, batch.record_count())
         adopt = partial(core.accumulator.adopt, TopicPartition(topic, partition), records)
         taken = adopt()
         if isinstance(taken, Refusal):
             bell = asyncio.Event()
             arguments: Arguments = (topic, records, None, None, partition, None)
             steps = self._appending.one(adopt, taken, arguments, bell.set, len(records))
-            taken = await self._drive(core, steps, bell)
+            try:
+                taken = await self._drive(core, steps, bell)
+            except BaseException as failure:
+                if trace is not None:
+                    trace.failed(failure)
+                raise
         assert self._loop is not None
-        outcome: asyncio.Future[RecordMetadata] = taken.future().resolve(self._loop.create_future())
+        future = taken.future()
+        if trace is not None:
+            future.add_callback(trace.written)
+            future.add_errback(trace.failed)
+        outcome: asyncio.Future[RecordMetadata] = future.resolve(self._loop.create_future())
         return outcome
 
     # Transactions.
@@ -340,7 +367,7 @@ class AIOKafkaProducer:
     async def _prepare_and_append(self, core: ProducerCore, arguments: Arguments) -> RecordFuture:
         """Queue a record that user code intercepts, serializes or partitions."""
         preparation = core.preparation
-        arguments = preparation.intercept(arguments)
+        arguments, trace = await preparation.begin_async(arguments)
         try:
             if preparation.asks_partitioner and not core.accumulator.partition_count(arguments[0]):
                 await core.topics.know(arguments[0], self._options.max_block_ms)
@@ -349,9 +376,9 @@ class AIOKafkaProducer:
             if not isinstance(taken, RecordFuture):  # comparing with an enum would take longer
                 taken = await self._wait_and_append(core, taken, arguments)
         except Exception as failure:
-            preparation.refused(failure)
+            preparation.refused(failure, trace)
             raise
-        preparation.follow(taken)
+        preparation.follow(taken, trace)
         return taken
 
     async def _wait_and_append(

@@ -23,6 +23,7 @@ from barnabas.blocking.user_callbacks import UserCallbacks
 from barnabas.blocking.wake_event import WakeEvent
 from barnabas.client.client_id import consumer_client_id
 from barnabas.client.connection_stats import refuse_raw
+from barnabas.client.tracing import ConsumerTracer, installed
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.consumer.arguments import (
@@ -91,12 +92,21 @@ class KafkaConsumer:
         self._user: int | None = None
         self._depth = 0
         self._claim_lock = threading.Lock()
-        self._records = self._iterate()
         self._run: Run | None = None  # the records of iteration, and how many were yielded
         self._given = 0
         self._store: ColumnStore | None = None
         self._schema: pyarrow.Schema | None = None
         self._client_id = consumer_client_id(self._options)
+        self._tracer: ConsumerTracer | None = None
+        tracing = installed()
+        if tracing is not None:
+            self._tracer = tracing.of_consumer(
+                self._client_id,
+                self._options.group_id,
+                self._options.bootstrap_servers,
+                lambda: self._core.client.cluster.cluster_id,
+            )
+        self._records = self._iterate()
         self._thread = LoopThread(f"KafkaConsumer {self._client_id}")
         self._callbacks = UserCallbacks(self._thread)
         try:
@@ -199,10 +209,18 @@ class KafkaConsumer:
                 state: (state.position, state.leader_epoch)
                 for state in self._subscription.assigned.values()
             }
-        found = self._poll(timeout_ms, lambda: self._core.buffer.collect(count))
+        found = self._collect(timeout_ms, count)
         if before and found:
             self._call(self._step_back, before)
-        return found if found is not None else {}
+        return found
+
+    def _collect(self, timeout_ms: float, count: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        tracer = self._tracer
+        began = 0 if tracer is None else tracer.now()
+        found = self._poll(timeout_ms, lambda: self._core.buffer.collect(count)) or {}
+        if tracer is not None:
+            tracer.polled(found, began)
+        return found
 
     def poll_arrow(
         self, timeout_ms: float = 0, max_records: int | None = None
@@ -222,8 +240,12 @@ class KafkaConsumer:
         if self._store is None:
             self._schema, self._store = schema(), ColumnStore()
         store = self._store
+        began = 0 if self._tracer is None else self._tracer.now()
         self._poll(timeout_ms, lambda: self._core.buffer.fill(store, count))
-        return to_record_batch(store.finish(), self._schema)
+        batch = to_record_batch(store.finish(), self._schema)
+        if self._tracer is not None:
+            self._tracer.polled_columns(batch, began)
+        return batch
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[ConsumerRecord]:
         """Return at most this many records as one list; wait `timeout` seconds for the first.
@@ -235,7 +257,7 @@ class KafkaConsumer:
         """
         count = checked_count(num_messages, "num_messages")
         timeout_ms = float("inf") if timeout < 0 else timeout * 1000
-        found = self._poll(timeout_ms, lambda: self._core.buffer.collect(count)) or {}
+        found = self._collect(timeout_ms, count)
         return [record for records in found.values() for record in records]
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -248,6 +270,10 @@ class KafkaConsumer:
         return next(iter(self))
 
     def _iterate(self) -> Generator[ConsumerRecord, None, None]:
+        records = self._untraced()
+        return records if self._tracer is None else self._tracer.each(records)
+
+    def _untraced(self) -> Generator[ConsumerRecord, None, None]:
         """Yield records; end when none arrives for consumer.timeout.ms, or when closed."""
         timeout_ms = self._options.consumer_timeout_ms
         timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
@@ -526,7 +552,11 @@ class KafkaConsumer:
         if offsets is not None and not offsets:
             return  # programs for kafka-python may pass an empty dict
         checked = None if offsets is None else checked_offsets(offsets)
-        self._await(self._core.commit(checked, timeout_ms))
+        if self._tracer is None:
+            self._await(self._core.commit(checked, timeout_ms))
+            return
+        with self._tracer.commit(each.topic for each in checked or self._subscription.assigned):
+            self._await(self._core.commit(checked, timeout_ms))
 
     def commit_async(
         self,

@@ -34,7 +34,7 @@ from barnabas.producer.appending import Appending, PartitionsOf, Room, Steps
 from barnabas.producer.core import ProducerCore
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import Append, ManyFuture, rows_appender, table_appenders
-from barnabas.producer.preparation import Arguments, plain_size
+from barnabas.producer.preparation import Arguments, follow_call, plain_size
 from barnabas.producer.transaction_manager import TransactionManager, needs_transactions
 from barnabas.structs import OffsetAndMetadata
 
@@ -114,17 +114,24 @@ class KafkaProducer(RecordSender):
             producer.send_many("orders", [b"tea", (b"customer-7", b"a cup")]).get(timeout=10)
         """
         preparation = self._core.preparation
+        trace = None
         if not preparation.trivial:
             if preparation.asks_partitioner:
                 self._await_topic(topic)
-            rows = [preparation.row(topic, row, partition) for row in rows]
+            rows, trace = preparation.rows(topic, rows, partition)
         append = rows_appender(self._core.accumulator, topic, rows, partition)
         segments: list[Segment] = []
         try:
             self._append_rows(topic, append, segments)
+        except BaseException as failure:
+            if trace is not None:
+                trace.failed(failure)
+            raise
         finally:  # rows before a rejected one are sent
             preparation.follow_many(segments)
-        return ManyFuture(segments, self._core.accumulator.wait)
+        outcome = ManyFuture(segments, self._core.accumulator.wait)
+        follow_call(outcome, trace)
+        return outcome
 
     def send_arrow(
         self,
@@ -140,9 +147,18 @@ class KafkaProducer(RecordSender):
         """
         accumulator = self._core.accumulator
         segments: list[Segment] = []
-        for append in table_appenders(accumulator, topic, table, partition):
-            self._append_rows(topic, append, segments)
-        return ManyFuture(segments, accumulator.wait)
+        appenders = table_appenders(accumulator, topic, table, partition)
+        trace = self._core.preparation.packed(topic, table.num_rows)
+        try:
+            for append in appenders:
+                self._append_rows(topic, append, segments)
+        except BaseException as failure:
+            if trace is not None:
+                trace.failed(failure)
+            raise
+        outcome = ManyFuture(segments, accumulator.wait)
+        follow_call(outcome, trace)
+        return outcome
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything queued so far and wait for the results, at most `timeout` seconds.
@@ -321,7 +337,7 @@ class KafkaProducer(RecordSender):
 
     def _prepare_and_send(self, arguments: Arguments) -> RecordFuture:
         preparation = self._core.preparation
-        arguments = preparation.intercept(arguments)
+        arguments, trace = preparation.begin(arguments)
         try:
             if preparation.asks_partitioner:
                 self._await_topic(arguments[0])
@@ -330,9 +346,9 @@ class KafkaProducer(RecordSender):
             if not isinstance(taken, RecordFuture):  # comparing with an enum would take longer
                 taken = self._wait_and_send(taken, arguments)
         except Exception as failure:
-            preparation.refused(failure)
+            preparation.refused(failure, trace)
             raise
-        preparation.follow(taken)
+        preparation.follow(taken, trace)
         return taken
 
     def _wait_and_send(self, refusal: Refusal, arguments: Arguments) -> RecordFuture:

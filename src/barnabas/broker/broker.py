@@ -20,12 +20,14 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from barnabas.broker.cluster.configs import Configs
+from barnabas.broker.cluster.configs import CLIENT_METRICS_ENTITY, Configs
 from barnabas.broker.cluster.tree_errors import refused_as
+from barnabas.broker.diary.journal import Journal
 from barnabas.broker.handlers import CONTROLLER_KEYS, served_apis
 from barnabas.broker.handlers.broker_traffic import sent_by_broker
 from barnabas.broker.handlers.delete_records import LIVE_BROKERS
 from barnabas.broker.lifecycle import Lifecycle
+from barnabas.broker.monitoring.broker_state import BrokerState
 from barnabas.broker.network.request import Request
 from barnabas.broker.network.router import Served
 from barnabas.broker.network.session import Session
@@ -35,16 +37,21 @@ from barnabas.config.broker.security import parse_super_users
 from barnabas.config.listeners import Endpoint
 from barnabas.config.sources import BrokerSources
 from barnabas.coordination.contract import Coordination
+from barnabas.diary import subjects
+from barnabas.diary.ring import FOLD_MS
 from barnabas.log.files import Files
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.tree_schema import user_of
+from barnabas.metrics.catalogue.process import BROKER_STATE
+from barnabas.metrics.catalogue.rejections import REJECTIONS
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_LEADER, Uuid
+from barnabas.model.note import Note
 from barnabas.replication.partition import Partition
 from barnabas.security.acl.authorizer import AclAuthorizer
-from barnabas.security.acl.binding import title
+from barnabas.security.acl.binding import Binding, title
 from barnabas.security.audit import AuditLog
 from barnabas.security.authorizer import (
     CLUSTER_NAME,
@@ -61,6 +68,15 @@ logger = logging.getLogger("barnabas.broker")
 
 QUOTA_ENTITIES = ("users", "clients")
 UNCLEAN_ELECTIONS = "unclean.leader.election.enable"
+CHANGES: Mapping[str, tuple[str, Callable[[Mapping[str, str]], str]]] = {
+    "configs changed": ("config.changed", lambda told: subjects.configured(told["resource"])),
+    "quota changed": ("quota.changed", lambda told: f"quota:{told['entity']}"),
+    "acl added": ("acl.changed", lambda told: "acls"),
+    "acl removed": ("acl.changed", lambda told: "acls"),
+}
+"""The changes in the audit log that are in the diary too, and what they are about."""
+DENIALS_MAX = 1_000
+"""For how many denials the rule is remembered while their entries are folded."""
 
 
 class Broker:
@@ -75,6 +91,7 @@ class Broker:
         executor: Executor | None = None,
         wall_clock: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
+        thread_clock: Callable[[], float] | None = time.thread_time,
         random: Random | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -100,9 +117,16 @@ class Broker:
             random_bytes,
         )
         self.metrics = Registry()
+        self.journal = Journal(self.metrics, self.now_ms)
+        self._denials: dict[tuple[str, str, Operation, str], tuple[int, str]] = {}
+        self._lost_ms = 0
+        self.metrics.gauge(BROKER_STATE, lambda: self.state)
+        self.state = BrokerState.NOT_RUNNING
         self.alone = coordination is None and options.zookeeper_connect is None
         """Whether its coordination is embedded: no other broker can join."""
-        self.served = served_apis(alone=self.alone)
+        self.served = served_apis(
+            alone=self.alone, telemetry=options.barnabas_client_telemetry_enable
+        )
         self.served_to_clients = self.served
         """What is served outside of the control plane, if there is one."""
         if options.endpoints.control_plane is not None:
@@ -111,6 +135,8 @@ class Broker:
             }
         self.clock = clock
         """A monotonic clock in seconds, for durations and timeouts."""
+        self.thread_clock = thread_clock
+        """The CPU time of the loop's thread in seconds; None where time is virtual."""
         self._wall_clock = wall_clock
         self.lost = asyncio.Event()
         """Set when the broker has stopped by itself; `lost_reason` says why."""
@@ -123,6 +149,7 @@ class Broker:
         """Set the parts, once the broker has joined its cluster; handlers use them from here."""
         self.parts = parts
         self.broker_id = parts.registration.broker_id
+        self.journal.identify(self.broker_id)
         self.tree = parts.registration.tree
         self.timer = parts.timer
         self.partitions = parts.partitions
@@ -144,6 +171,7 @@ class Broker:
         self.marker_writer = parts.marker_writer
         self.producer_ids = parts.producer_ids
         self.quotas = parts.quotas
+        self.telemetry = parts.telemetry
         self.sasl = parts.sasl
         self.delegation_tokens = parts.delegation_tokens
 
@@ -212,11 +240,19 @@ class Broker:
         """Raise unless the client may act as a broker of this cluster."""
         self.check_cluster(session, Operation.CLUSTER_ACTION)
 
+    def rejected(self, reason: str) -> None:
+        """Count that something a client sent is rejected."""
+        self.metrics.counter(REJECTIONS, reason).add()
+
     def audit_change(self, session: Session, event: str, **details: str) -> None:
         """Record a change of security in the audit log; details must not have secrets."""
         self.audit.event(
             event, str(session.principal), session.client_host, session.listener, **details
         )
+        change = CHANGES.get(event)
+        if change is not None:
+            name, subject_of = change
+            self.note_client(name, subject_of(details), session, {"change": event, **details})
 
     def _audit_decision(
         self,
@@ -228,12 +264,14 @@ class Broker:
     ) -> None:
         authorizer, principal, host = self.authorizer, session.principal, session.client_host
 
-        def rule() -> str:
+        def rule() -> Binding | str:
             if not isinstance(authorizer, AclAuthorizer):
                 return type(authorizer).__name__
             decision = authorizer.explain(principal, host, operation, resource, name)
-            return str(decision.rule or decision.reason)
+            return decision.rule or decision.reason
 
+        if not allowed:
+            self._note_denial(session, operation, f"{title(resource)}:{name}", lambda: str(rule()))
         self.audit.decision(
             str(principal),
             host,
@@ -244,6 +282,59 @@ class Broker:
             allowed,
             rule,
         )
+
+    def _note_denial(
+        self, session: Session, operation: Operation, resource: str, rule: Callable[[], str]
+    ) -> None:
+        principal, host = str(session.principal), session.client_host
+        key = (principal, host, operation, resource)
+        now_ms = self.now_ms()
+        until_ms, by = self._denials.get(key, (0, ""))
+        if (
+            not until_ms - FOLD_MS <= now_ms < until_ms
+        ):  # finding the rule takes longer than the rest
+            if len(self._denials) >= DENIALS_MAX:
+                self._denials.clear()
+            by = rule()
+            self._denials[key] = (now_ms + FOLD_MS, by)
+        api = API_BY_KEY[session.api_key].name if session.api_key in API_BY_KEY else ""
+        data = {
+            "principal": principal,
+            "host": host,
+            "listener": session.listener,
+            "api": api,
+            "operation": operation.name,
+            "resource": resource,
+            "rule": by,
+            "denied": [f"{operation.name} on {resource}"],
+        }
+        subject = subjects.client(principal, host)
+        cause = "denied" if " DENY " in by else "no-rule"
+        self.journal.note(Note("reject.authorization", subject, cause, data))
+
+    def note_partition(
+        self, event: str, key: tuple[str, int], cause: str, data: dict[str, Any]
+    ) -> None:
+        """Note what this broker did with its replica of a partition."""
+        subject = subjects.partition(*key)
+        self.journal.note(Note(event, subject, cause, {"broker": self.broker_id, **data}))
+
+    def session_lost(self) -> None:
+        """Note that the coordination service has expired this broker's session."""
+        self._lost_ms = self.now_ms()
+        subject = subjects.broker(self.broker_id)
+        self.journal.note(Note("session.lost", subject, "expired", {"epoch": self.broker_epoch}))
+
+    def session_back(self) -> None:
+        """Note that this broker is registered again."""
+        data = {"took_ms": self.now_ms() - self._lost_ms, "epoch": self.broker_epoch}
+        subject = subjects.broker(self.broker_id)
+        self.journal.note(Note("session.back", subject, "renewed", data))
+
+    def note_client(self, event: str, subject: str, session: Session, data: dict[str, Any]) -> None:
+        """Note what a client has changed, with who it is."""
+        by = {"principal": str(session.principal), "host": session.client_host}
+        self.journal.note(Note(event, subject, "client", data | by))
 
     def is_from_broker(self, request: Request[Any]) -> bool:
         """Return whether a broker of this cluster sent a request: quotas do not apply to it."""
@@ -357,6 +448,7 @@ class Broker:
     def topic_removed(self, topic: str) -> None:
         """Forget a topic that is being deleted."""
         self.configs.set_topic(topic, None)
+        self.partitions.traffic.topic_deleted(topic)
         self.groups.topics_deleted(topic)
 
     def configs_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
@@ -373,10 +465,14 @@ class Broker:
             self.parts.network.configure(self.options)
             self.parts.housekeeping.renew_tls()
             self.parts.address_changes.look()
+            self._life.configure_metrics(self.options)
         elif entity_type in QUOTA_ENTITIES or user_of(entity_type) is not None:
             self.quotas.configs_changed(entity_type, name, configs)
             if entity_type == "users":
                 self.sasl.user_changed(name, configs)
+        elif entity_type == CLIENT_METRICS_ENTITY:
+            self.configs.set_client_metrics(name, configs)
+            self.telemetry.configs_changed(name, configs)
         elif entity_type == "ips":
             self.parts.network.address_quota_changed(name, configs)
         if UNCLEAN_ELECTIONS in configs:
@@ -396,6 +492,11 @@ class Broker:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints of this broker, with the ports that are bound."""
         return self.parts.network.endpoints
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Return where metrics are served over HTTP; None if they are not."""
+        return self._life.metrics_address
 
     @property
     def broker_epoch(self) -> int:

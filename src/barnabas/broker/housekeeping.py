@@ -28,6 +28,8 @@ TLS_RENEWAL_MS = 10_000
 """How often files with certificates are looked at."""
 INITIAL_USERS_MS = 5_000
 """How often the directory of initial users is looked at."""
+LOOP_TICK_MS = 100
+"""How often the event loop is measured."""
 NEVER_MS = 2**63 - 1
 
 
@@ -49,7 +51,9 @@ class Housekeeping:
         quotas: ClientQuotas,
         tokens: SharedTokens,
         initial_users: InitialUsers,
+        loop_tick: Callable[[], None] | None = None,
     ) -> None:
+        """`loop_tick` measures the loop, where its time is real."""
         self._options = options
         self._now_ms = now_ms
         self._partitions = partitions
@@ -63,6 +67,7 @@ class Housekeeping:
         self._quotas = quotas
         self._tokens = tokens
         self._initial_users = initial_users
+        self._loop_tick = loop_tick
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -116,6 +121,8 @@ class Housekeeping:
         if self._initial_users.is_used:
             self._every("initial users", INITIAL_USERS_MS, self._initial_users.look)
         self._every("certificates", TLS_RENEWAL_MS, self._renew_tls)
+        if self._loop_tick is not None:
+            self._every("loop", LOOP_TICK_MS, self._loop_tick)
         self._every("producers", PRODUCER_EXPIRY_INTERVAL_MS, self._expire_producers)
 
     def stop(self) -> None:
@@ -177,6 +184,7 @@ class Housekeeping:
 
     def _sweep(self) -> None:
         self._network.sweep()
+        self._quotas.end_throttles()
 
     def _flush_interval_ms(self) -> int:
         return min(self._options().log_flush_scheduler_interval_ms, 1000)

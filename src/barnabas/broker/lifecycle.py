@@ -17,17 +17,27 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.configs import CLIENT_METRICS_ENTITY
 from barnabas.broker.cluster.controlled_shutdown import hand_over
 from barnabas.broker.cluster.registration import Registration, embedded_tree, zookeeper_tree
+from barnabas.broker.diary.topic_writer import diary_topic
 from barnabas.broker.loop import IoThreads
+from barnabas.broker.monitoring.broker_state import BrokerState
+from barnabas.broker.monitoring.coordination_metrics import CoordinationMetrics
+from barnabas.broker.monitoring.health import Health
 from barnabas.broker.parts import Parts, build_parts
 from barnabas.broker.storage.adoption import adopt
 from barnabas.broker.storage.logs import Logs
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.log.files import DiskFiles, Files
+from barnabas.metadata.topic_names import DIARY_TOPIC
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+    from barnabas.broker.monitoring.metrics_listener import MetricsListener
+    from barnabas.config.broker import BrokerOptions
+
+CLIENT_ENTITIES = ("users", "clients", "ips", CLIENT_METRICS_ENTITY)
 
 DRAIN_S_MAX = 30.0
 """How long a broker that stops waits for requests in progress."""
@@ -54,12 +64,15 @@ class Lifecycle:
         self._random_bytes = random_bytes
         self._parts: Parts | None = None
         self._running = False
+        self.health = Health()
+        self._metrics_listener: MetricsListener | None = None
 
     # starting
 
     async def start(self) -> None:
         """Build all parts and serve; raise the reason if that fails."""
         options = self._broker.static_options
+        self._broker.state = BrokerState.STARTING
         if self._own_executor:
             self._executor = IoThreads(options.num_io_threads)
         logs = Logs(
@@ -70,15 +83,47 @@ class Lifecycle:
             self._random_bytes,
         )
         try:
+            self.health.entered("starting: joining the cluster")
+            if options.metrics_address is not None:
+                await self._build_metrics_listener().configure(options)
             parts = self._build_parts(logs, await self._join_cluster(logs))
+            self.health.entered("starting: loading the logs")
             await self._load(parts)
+            self.health.entered("starting: waiting for the controller")
             await self._serve(parts)
         except (Exception, asyncio.CancelledError):  # not what ends the loop itself
             if self._parts is not None:
                 await self._halt(self._parts)
             await self._abandon(logs)
+            self._broker.state = BrokerState.NOT_RUNNING
             raise
         self._running = True
+        self._broker.state = BrokerState.RUNNING
+        self.health.serving(lambda: _hindrance(parts))
+
+    def _build_metrics_listener(self) -> MetricsListener:
+        # Imported here: a broker that does not serve its metrics need not have it in memory.
+        from barnabas.broker.monitoring.metrics_listener import MetricsListener
+
+        broker = self._broker
+        listener = MetricsListener(broker.metrics, self.health, self._executor, broker.clock)
+        if self._parts is not None:
+            listener.exporter = self._parts.cluster_exporter
+        self._metrics_listener = listener
+        return listener
+
+    def configure_metrics(self, options: BrokerOptions) -> None:
+        """Serve metrics where changed options say, or no longer."""
+        listener = self._metrics_listener
+        if listener is None and options.metrics_address is not None and self._running:
+            listener = self._build_metrics_listener()
+        if listener is not None:
+            listener.reconfigure(options)
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Return where metrics are served; None if they are not."""
+        return None if self._metrics_listener is None else self._metrics_listener.address
 
     async def _join_cluster(self, logs: Logs) -> Registration:
         broker = self._broker
@@ -87,6 +132,9 @@ class Lifecycle:
             self._tree = zookeeper_tree(options)
         elif self._tree is None:
             self._tree = embedded_tree(self._first_directory, logs.offline, self._executor)
+        self._coordination = CoordinationMetrics(
+            broker.metrics, self._tree, shared=not broker.alone
+        )
         registration = Registration(self._tree, options, self._random_bytes)
         await registration.join(logs.identity())
         broker.cluster.cluster_id = registration.cluster_id
@@ -108,8 +156,11 @@ class Lifecycle:
             random=self._random,
             random_bytes=self._random_bytes,
             enter_cluster=self._enter_cluster,
+            on_session_refused=self._coordination.refused,
         )
         self._broker.take_parts(self._parts)
+        if self._metrics_listener is not None:
+            self._metrics_listener.exporter = self._parts.cluster_exporter
         return self._parts
 
     async def _load(self, parts: Parts) -> None:
@@ -126,6 +177,7 @@ class Lifecycle:
         topics = await parts.config_store.get_all("topics")
         # A port in use is noticed before the logs are opened, which then need no recovery.
         await parts.network.bind(broker.options)
+        broker.state = BrokerState.RECOVERY
         # A topic may have thousands of partitions.
         options_of = cache(lambda topic: configs.topic_options(topics.get(topic, {})))
         await parts.logs.load(
@@ -133,9 +185,9 @@ class Lifecycle:
         )
 
     async def _client_configs(self, parts: Parts) -> list[tuple[str, dict[str, dict[str, str]]]]:
-        """Read the configs of users, client ids and addresses: credentials and quotas."""
+        """Read the configs of users, client ids, addresses, and of metrics that clients push."""
         store = parts.config_store
-        found = [(each, await store.get_all(each)) for each in ("users", "clients", "ips")]
+        found = [(each, await store.get_all(each)) for each in CLIENT_ENTITIES]
         return [*found, *(await store.get_all_clients()).items()]
 
     async def _serve(self, parts: Parts) -> None:
@@ -149,16 +201,21 @@ class Lifecycle:
         if broker.alone and not any(True for _ in cluster.topics):
             await adopt(
                 parts.logs,
-                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)},
+                {host.topic: host.topic_configs for host in (parts.groups, parts.transactions)}
+                | {DIARY_TOPIC: diary_topic(broker.options).configs},
                 reserve_producer_ids=parts.producer_id_blocks.reserve,
                 create=parts.topics.adopt,
             )
         parts.logs.settle_forks(lambda topic_id: cluster.topic_by_id(topic_id) is not None)
         for _ in parts.logs.offline:
             await parts.log_failures.notify()
+        if parts.diary is not None:
+            broker.journal.keep_with(parts.diary.take)
         parts.housekeeping.start()
+        parts.monitoring.start()
         parts.compaction.start()
         parts.session_renewal.start()
+        parts.otlp_export.start()
         await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
@@ -190,6 +247,11 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         broker, tree = self._broker, parts.registration.tree
+        if parts.diary is not None:
+            await parts.diary.flush()
+        broker.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        why = f": {broker.lost_reason}" if broker.lost_reason else ""
+        self.health.entered(f"stopping{why}")
         await hand_over(
             broker.options,
             parts.registration,
@@ -198,6 +260,8 @@ class Lifecycle:
             parts.to_controller,
         )
         self._running = False
+        await self._stop_diary(parts)
+        broker.state = BrokerState.SHUTTING_DOWN
         parts.session_renewal.stop()
         if parts.acls is not None:
             parts.acls.stop()
@@ -210,6 +274,8 @@ class Lifecycle:
             # No notice can be sent, and requests that wait for the tree would never complete.
             await tree.close()
         parts.network.stop_accepting()
+        await parts.monitoring.stop()
+        await parts.otlp_export.stop()
         parts.housekeeping.stop()
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
@@ -226,11 +292,19 @@ class Lifecycle:
         await parts.housekeeping.drain()
         await parts.log_failures.drain()
         parts.peers.close()
+        parts.cluster_peers.close()
         parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.logs.close(broker.now_ms(), parts.registration.epoch)
         await tree.close()
+        await self._close_metrics_listener()  # last: until here it says that the broker stops
         self._shut_executor()
+        broker.state = BrokerState.NOT_RUNNING
+
+    async def _stop_diary(self, parts: Parts) -> None:
+        if parts.diary is not None:
+            await parts.diary.stop()
+        parts.diary_peers.close()
 
     async def _answer_producers(self, parts: Parts) -> None:
         """Flush what producers wait for, and answer them; followers can no longer fetch."""
@@ -246,12 +320,14 @@ class Lifecycle:
         if not self._running or parts is None:
             return
         self._running = False
+        self._broker.state = BrokerState.NOT_RUNNING
         await self._halt(parts)
         parts.logs.discard_unflushed(self._broker.now_ms())
         await self._abandon(parts.logs)
 
     async def _halt(self, parts: Parts) -> None:
         """Cancel every task."""
+        await self._stop_diary(parts)
         parts.silence.stop()
         parts.session_renewal.stop()
         if parts.acls is not None:
@@ -261,8 +337,11 @@ class Lifecycle:
         await parts.fetchers.stop()
         await parts.controller.stop()
         parts.peers.close()
+        parts.cluster_peers.close()
         parts.shared_tokens.stop()
         await parts.sasl.stop()
+        await parts.monitoring.stop()
+        await parts.otlp_export.abandon()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()
@@ -276,6 +355,7 @@ class Lifecycle:
 
     async def _abandon(self, logs: Logs) -> None:
         """Release the network, the files, the tree and the threads."""
+        await self._close_metrics_listener()
         if self._parts is not None:
             await self._parts.network.close()
         logs.abandon()
@@ -283,6 +363,20 @@ class Lifecycle:
             await self._tree.close()
         self._shut_executor()
 
+    async def _close_metrics_listener(self) -> None:
+        if self._metrics_listener is not None:
+            await self._metrics_listener.close()
+
     def _shut_executor(self) -> None:
         if self._own_executor and self._executor is not None:
             self._executor.shutdown(wait=False)
+
+
+def _hindrance(parts: Parts) -> str | None:
+    """Return why a broker that runs cannot serve clients at the moment; None if it can."""
+    state = parts.registration.tree.state
+    if state is not SessionState.CONNECTED:
+        return f"the session with the coordination service is {state.value}"
+    if parts.silence.is_silent:
+        return "its session may have ended: another broker may lead its partitions"
+    return None

@@ -179,6 +179,11 @@ class IoThreads(Executor):
         with self._lock:
             return self._pool.submit(work, *args, **kwargs)
 
+    @property
+    def queued(self) -> int:
+        """Return how much work waits for a thread."""
+        return self._pool._work_queue.qsize()
+
     def resize(self, count: int) -> None:
         """Use another number of threads; the old ones finish their work and end."""
         if count != self.count:

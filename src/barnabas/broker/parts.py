@@ -17,6 +17,7 @@ from barnabas.broker.cluster.acls import Acls
 from barnabas.broker.cluster.config_notices import ConfigNotices
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
+from barnabas.broker.cluster.controller_metrics import ControllerMetrics
 from barnabas.broker.cluster.controller_requests import BrokerToController
 from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.dialer import Dialer
@@ -32,10 +33,17 @@ from barnabas.broker.coordinators.marker_sender import MarkerSender
 from barnabas.broker.coordinators.marker_writer import MarkerWriter
 from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.diary.topic_writer import TopicWriter, diary_topic
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.loop import WheelTimer
+from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
+from barnabas.broker.monitoring.front import loop_monitor, show_front
+from barnabas.broker.monitoring.monitoring import Monitoring, Watched
+from barnabas.broker.network import request_log
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
+from barnabas.broker.network.client_telemetry import ClientTelemetry
+from barnabas.broker.network.otlp_export import OtlpExport
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
@@ -44,6 +52,7 @@ from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetcher import FetcherContext
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.replication.isr_proposals import IsrProposals
 from barnabas.broker.replication.replicas import Replicas
 from barnabas.broker.replication.replication_quotas import ReplicationQuotas
@@ -54,11 +63,14 @@ from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.relocations import Relocations
 from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
+from barnabas.log.validation import NEWEST_VERSION
 from barnabas.metadata.acl_store import AclStore
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.metadata.initial_user_store import InitialUserStore
 from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
+from barnabas.metadata.topic_names import DIARY_TOPIC
 from barnabas.metadata.topic_store import TopicStore
+from barnabas.metrics.catalogue.logs import FLUSH_TIME
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.delegation_tokens import DelegationTokens
@@ -106,15 +118,26 @@ class Parts:
     transactions: TransactionHost
     producer_id_blocks: ProducerIdBlocks
     producer_ids: ProducerIds
+    # the diary
+    diary: TopicWriter | None
+    """Keeps the diary in its topic; None if barnabas.diary.enable=false."""
+    diary_peers: Peers
     # network
     quotas: ClientQuotas
+    telemetry: ClientTelemetry
+    otlp_export: OtlpExport
     delegation_tokens: DelegationTokens
     shared_tokens: SharedTokens
     sasl: Sasl
     network: SocketServer
     address_changes: AddressChanges
+    # monitoring
+    cluster_peers: Peers
+    """For the exporter alone: what it asks may take long, and must not delay others."""
+    cluster_exporter: ClusterExporter
 
     housekeeping: Housekeeping
+    monitoring: Monitoring
 
 
 def build_parts(
@@ -128,6 +151,7 @@ def build_parts(
     random: Random,
     random_bytes: Callable[[int], bytes],
     enter_cluster: Callable[[], Awaitable[None]],
+    on_session_refused: Callable[[], object],
 ) -> Parts:
     """Build the parts of a broker from its logs and its registration.
 
@@ -135,7 +159,7 @@ def build_parts(
     """
     tree, broker_id = registration.tree, registration.broker_id
     cluster, configs = broker.cluster, broker.configs
-    now_ms = broker.now_ms
+    now_ms, note = broker.now_ms, broker.journal.note
 
     def options() -> BrokerOptions:
         return configs.options
@@ -155,6 +179,7 @@ def build_parts(
         check_silence=lambda: silence.check(),
         on_follower_flushed=lambda partition: fetchers.flushed(partition),
         on_storage_failure=lambda key, failure: log_failures.of_partition(key, failure),
+        flush_times=broker.metrics.histogram(FLUSH_TIME),
     )
     replication_quotas = ReplicationQuotas(options)
 
@@ -168,8 +193,10 @@ def build_parts(
         cancel_moves_to=lambda path: relocations.cancel_to(path),
         drop=lambda key: replicas.drop(key),
         give_up=broker.give_up,
+        note=note,
     )
     logs.on_failure = log_failures.of_directory
+    logs.note = note
     compaction = CompactionWorkers(
         logs,
         partitions,
@@ -178,6 +205,7 @@ def build_parts(
         now_ms,
         broker.metrics,
         log_failures.of_partition,
+        broker.note_partition,
     )
     relocations = Relocations(
         logs,
@@ -188,7 +216,15 @@ def build_parts(
         stop_compaction=compaction.stop_for,
         on_failure=log_failures.of_directory,
     )
-    retention = Retention(logs, partitions, executor, now_ms, log_failures.of_partition)
+    retention = Retention(
+        logs,
+        partitions,
+        executor,
+        now_ms,
+        log_failures.of_partition,
+        broker.metrics,
+        broker.note_partition,
+    )
 
     dialer = Dialer(
         options,
@@ -222,8 +258,10 @@ def build_parts(
             stop_compaction=compaction.stop_for,
             write_checkpoints=logs.write_checkpoints,
             on_fenced=silence.fenced,
+            note=broker.note_partition,
         )
     )
+    isr_metrics = IsrMetrics(broker.metrics)
     replicas = Replicas(
         broker_id,
         partitions,
@@ -237,9 +275,11 @@ def build_parts(
         compaction,
         now_ms,
         timer.now_ms,
+        isr_metrics,
         learn_topic_configs=broker.learn_topic_configs,
         on_role_taken=broker.role_taken,
         on_role_shown=broker.role_shown,
+        note=note,
     )
 
     config_store = ConfigStore(tree)
@@ -259,6 +299,7 @@ def build_parts(
         on_topic=replicas.metadata_received,
         on_topic_removed=broker.topic_removed,
         on_cluster_changed=broker.cluster_changed,
+        note=note,
     )
     controller = ControllerHost(
         broker_id,
@@ -271,13 +312,17 @@ def build_parts(
         silence,
         now_ms,
         random_bytes,
+        ControllerMetrics(broker.metrics),
+        note,
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
     isr_proposals = IsrProposals(
         broker_id,
         broker_epoch,
         partitions,
+        isr_metrics,
         ask_controller=to_controller.ask,
+        note=note,
     )
 
     collaborators = Collaborators(
@@ -293,6 +338,8 @@ def build_parts(
         topic_is_gone=lambda name: topics.is_gone(name),
         ask=peers.ask,
         allows=broker.allows,
+        note=note,
+        metrics=broker.metrics,
     )
     groups = GroupHost(collaborators, random_bytes)
     marker_writer = MarkerWriter(collaborators, groups.transaction_ended)
@@ -300,6 +347,9 @@ def build_parts(
     producer_id_blocks = ProducerIdBlocks(tree, broker_id)
 
     async def ensure_internal(topic: str) -> bool:
+        if diary is not None and topic == DIARY_TOPIC:
+            await diary.ensure_topic()
+            return True
         for host in (groups, transactions):
             if host.topic == topic:
                 await host.ensure_topic()
@@ -313,7 +363,11 @@ def build_parts(
         controller,
         options(),
         ensure_internal,
+        note,
     )
+    # Connections of its own: a quota may throttle them, as those of any producer.
+    diary_peers = Peers(broker_id, cluster, options, dialer)
+    diary = _diary(broker, registration, partitions, topics, diary_peers)
     forks = Forks(
         logs,
         partitions,
@@ -326,7 +380,7 @@ def build_parts(
         write_markers=marker_writer.write,
     )
 
-    quotas = ClientQuotas(options(), timer.now_ms, broker.metrics, broker.is_from_broker)
+    quotas = ClientQuotas(options(), timer.now_ms, broker.metrics, broker.is_from_broker, note)
     secret = options().delegation_token_secret_key or options().delegation_token_master_key
     delegation_tokens = DelegationTokens(secret.value if secret else None, random_bytes)
     sasl = Sasl(
@@ -343,7 +397,13 @@ def build_parts(
         broker.audit,
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
-    network = _network(broker, silence, timer, executor, quotas, sasl)
+    request_metrics = RequestMetrics(broker.metrics, broker.served)
+    network = _network(broker, silence, timer, executor, quotas, sasl, request_metrics)
+    show_front(broker.metrics, partitions, network, executor)
+    monitor = loop_monitor(
+        broker.metrics, broker.clock, broker.thread_clock, lambda: request_metrics.blocked_s
+    )
+    cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
         timer=timer,
         partitions=partitions,
@@ -354,7 +414,15 @@ def build_parts(
         retention=retention,
         forks=forks,
         registration=registration,
-        session_renewal=SessionRenewal(tree, controller.resign, enter_cluster, broker.give_up),
+        session_renewal=SessionRenewal(
+            tree,
+            controller.resign,
+            enter_cluster,
+            broker.give_up,
+            on_session_refused,
+            broker.session_lost,
+            broker.session_back,
+        ),
         peers=peers,
         silence=silence,
         control=control,
@@ -375,12 +443,22 @@ def build_parts(
         transactions=transactions,
         producer_id_blocks=producer_id_blocks,
         producer_ids=ProducerIds(producer_id_blocks.take),
+        diary=diary,
+        diary_peers=diary_peers,
         quotas=quotas,
+        telemetry=ClientTelemetry(
+            options, executor, timer.now_ms, now_ms, broker.metrics, random_bytes
+        ),
+        otlp_export=OtlpExport(
+            options(), broker.metrics, now_ms, broker_id, registration.cluster_id
+        ),
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
         sasl=sasl,
         network=network,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
+        cluster_peers=cluster_peers,
+        cluster_exporter=ClusterExporter(cluster, cluster_peers.ask),
         housekeeping=Housekeeping(
             options,
             now_ms,
@@ -395,6 +473,26 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+            None if monitor is None else monitor.tick,
+        ),
+        monitoring=Monitoring(
+            broker.metrics,
+            Watched(
+                broker_id=broker_id,
+                options=options,
+                now_ms=now_ms,
+                clock_ms=timer.now_ms,
+                cluster=cluster,
+                partitions=partitions,
+                logs=logs,
+                fetchers=fetchers,
+                controller=controller,
+                control=control,
+                groups=groups,
+                transactions=transactions,
+                ask=cluster_peers.ask,
+                executor=executor,
+            ),
         ),
     )
 
@@ -406,10 +504,12 @@ def _network(
     executor: Executor | None,
     quotas: ClientQuotas,
     sasl: Sasl,
+    metrics: RequestMetrics,
 ) -> SocketServer:
     """Return the socket server, not bound yet, with a router for each plane."""
-    options = broker.options
-    metrics = RequestMetrics(broker.metrics, broker.served)
+    options, note = broker.options, broker.journal.note
+    metrics.log_requests(request_log.is_on())
+    broker.configs.loggers.watch(lambda: metrics.log_requests(request_log.is_on()))
     control_plane = options.endpoints.control_plane
     control_plane_apis = {
         key: control_plane or "" for key in broker.served if key not in broker.served_to_clients
@@ -429,5 +529,38 @@ def _network(
     )
     windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
     return SocketServer(
-        data, control, timer.now_ms, executor, windows, broker.metrics, sasl, broker.audit
+        data, control, timer.now_ms, executor, windows, broker.metrics, sasl, broker.audit, note
+    )
+
+
+def _diary(
+    broker: Broker,
+    registration: Registration,
+    partitions: HostedPartitions,
+    topics: Topics,
+    peers: Peers,
+) -> TopicWriter | None:
+    """Return what keeps the diary in its topic, unless that is switched off."""
+    options = broker.options
+    if not options.barnabas_diary_enable:
+        return None
+
+    def append(batch: bytes) -> None:
+        partition = partitions.get((DIARY_TOPIC, 0))
+        if partition is None:
+            raise broker.absent(DIARY_TOPIC, 0)
+        partitions.append(
+            partition, bytearray(batch), 1, NEWEST_VERSION, broker.now_ms(), origin="coordinator"
+        )
+
+    return TopicWriter(
+        registration.broker_id,
+        broker.now_ms(),
+        broker.cluster,
+        broker.metrics,
+        broker.now_ms,
+        new_topic=lambda: diary_topic(broker.options),
+        create_topic=topics.create_internal,
+        append=append,
+        ask=peers.ask,
     )

@@ -1,4 +1,7 @@
-"""`barnabas configs`: show and change the options of a topic, a broker or the whole cluster."""
+"""`barnabas configs`: show and change options of topics, brokers, the cluster, client metrics.
+
+The levels of a broker's loggers are shown and set in the same way.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         _describe,
         "  barnabas configs describe --topic orders\n"
         "  barnabas configs describe --topic orders retention.ms segment.bytes\n"
-        "  barnabas configs describe --broker 0 --all --json",
+        "  barnabas configs describe --broker 0 --all --json\n"
+        "  barnabas configs describe --broker-loggers 0",
     )
     _add_resource(describe)
     describe.add_argument("names", metavar="NAME", nargs="*", help="show only these options")
@@ -44,7 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         _alter,
         "  barnabas configs alter --topic orders --set retention.ms=86400000\n"
         "  barnabas configs alter --topic orders --append cleanup.policy=compact\n"
-        "  barnabas configs alter --cluster --delete log.retention.ms --dry-run",
+        "  barnabas configs alter --cluster --delete log.retention.ms --dry-run\n"
+        "  barnabas configs alter --broker-loggers 0 --set barnabas.request=DEBUG\n"
+        "  barnabas configs alter --client-metrics all --set metrics=* --set interval.ms=10000",
     )
     _add_resource(alter)
     for option, operation, explanation in (
@@ -83,7 +89,13 @@ def _add_resource(parser: argparse.ArgumentParser) -> None:
     owner.add_argument("--topic", metavar="TOPIC", help="options of this topic")
     owner.add_argument("--broker", metavar="ID", type=index, help="options of this broker")
     owner.add_argument(
+        "--broker-loggers", metavar="ID", type=index, help="levels of this broker's loggers"
+    )
+    owner.add_argument(
         "--cluster", action="store_true", help="cluster-wide defaults of all brokers"
+    )
+    owner.add_argument(
+        "--client-metrics", metavar="NAME", help="which metrics clients push (KIP-714)"
     )
 
 
@@ -94,6 +106,12 @@ def _resource(arguments: argparse.Namespace) -> tuple[Resource, str]:
         return Resource(
             ConfigResourceType.BROKER, str(arguments.broker)
         ), f"broker {arguments.broker}"
+    if arguments.broker_loggers is not None:
+        broker = str(arguments.broker_loggers)
+        return Resource(ConfigResourceType.BROKER_LOGGER, broker), f"broker {broker}'s loggers"
+    if arguments.client_metrics is not None:
+        name = arguments.client_metrics
+        return Resource(ConfigResourceType.CLIENT_METRICS, name), f"client metrics {name}"
     return Resource(ConfigResourceType.BROKER, ""), "the cluster"
 
 

@@ -18,6 +18,7 @@ from barnabas.model.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from barnabas.config.broker import BrokerOptions
+    from barnabas.logging.output import LogOutput
 
 EXAMPLES = """\
 examples:
@@ -27,12 +28,17 @@ examples:
   barnabas start --console
   barnabas start --config server.properties --set log.retention.hours=24
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
+  barnabas start --metrics 0.0.0.0:9404
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
+  barnabas start --log-format json --set barnabas.log.dir=/var/log/barnabas
 
 Options have Kafka's names and values; docs/reference/options.md lists them all.
 """
 
+logger = logging.getLogger("barnabas.broker")
+
 SECURITY_DIR = "security"
+METRICS_ADDRESS = "127.0.0.1:9404"
 CONSOLE = "127.0.0.1:8080"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
@@ -63,6 +69,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="join a cluster (zookeeper.connect)"
     )
     parser.add_argument(
+        "--metrics",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=METRICS_ADDRESS,
+        help="serve metrics for Prometheus and the broker's health over HTTP "
+        f"(barnabas.metrics.listener; default: {METRICS_ADDRESS})",
+    )
+    parser.add_argument(
         "--console",
         metavar="HOST:PORT",
         nargs="?",
@@ -83,7 +97,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
-        help="log level on standard error (default: info)",
+        help="level from which lines are logged (default: info); "
+        "`barnabas configs alter --broker-loggers` changes it while the broker runs",
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=("plain", "json", "ecs"),
+        help="how log lines look: for people, or a JSON object each (barnabas.log.format)",
     )
     parser.set_defaults(run=run)
 
@@ -93,26 +113,34 @@ def run(arguments: argparse.Namespace) -> int:
     INTERRUPTION.serve()
     # Ctrl-C on a script also stops the broker that the script has started in the background.
     INTERRUPTION.listen(in_background=True)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=arguments.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    from barnabas.logging.output import LogOutput
+
+    output = LogOutput(sys.stderr, arguments.log_level.upper())
+    try:
+        return _run(arguments, output)
+    finally:
+        output.close()
+
+
+def _run(arguments: argparse.Namespace, output: LogOutput) -> int:
     options = _options(arguments)
+    _use_log_options(options, output)
     for warning in options.warnings():
         logging.getLogger("barnabas.config").warning(warning)
     _keep_buffers()
     from barnabas import kernels
 
     if kernels.NAME == "python":
-        logging.getLogger("barnabas").warning(
+        logger.warning(
             "compiled kernels are missing: using the Python ones, which are many times slower; "
             "install a C compiler and reinstall barnabas"
         )
     try:
         import uvloop
     except ImportError:
-        logging.getLogger("barnabas").warning("uvloop is missing: using the slower asyncio loop")
+        logging.getLogger("barnabas.broker").warning(
+            "uvloop is missing: using the slower asyncio loop"
+        )
         run_loop: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
     else:
         run_loop = uvloop.run
@@ -122,8 +150,24 @@ def run(arguments: argparse.Namespace) -> int:
 
         hints = how_to_connect(Path(arguments.secure))
     with INTERRUPTION.held(patient=True) as hold:
-        run_loop(_serve(options, hold, hints))
+        run_loop(_serve(options, hold, hints, output))
     return 0
+
+
+def _use_log_options(options: BrokerOptions, output: LogOutput) -> None:
+    if options.broker_id >= 0:
+        output.broker_id = options.broker_id
+    output.use_format(options.barnabas_log_format)
+    directory = options.barnabas_log_dir
+    if directory is not None:
+        try:
+            output.use_files(
+                directory,
+                bytes_max=options.barnabas_log_file_max_bytes,
+                backups=options.barnabas_log_file_backups,
+            )
+        except OSError as failure:
+            raise ConfigError(f"barnabas.log.dir={directory}: cannot write: {failure}") from failure
 
 
 def _options(arguments: argparse.Namespace) -> BrokerOptions:
@@ -150,6 +194,10 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         values["broker.id"] = str(arguments.id)
     if arguments.zookeeper is not None:
         values["zookeeper.connect"] = arguments.zookeeper
+    if arguments.metrics is not None:
+        values["barnabas.metrics.listener"] = arguments.metrics
+    if arguments.log_format is not None:
+        values["barnabas.log.format"] = arguments.log_format
     if arguments.console is not None:
         values["barnabas.console.listener"] = arguments.console
     values.update(arguments.settings)
@@ -158,19 +206,21 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     return BrokerOptions.parse(values)
 
 
-async def _serve(options: BrokerOptions, hold: Hold, hints: list[str]) -> None:
+async def _serve(options: BrokerOptions, hold: Hold, hints: list[str], output: LogOutput) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     hold.ends_by(lambda: loop.call_soon_threadsafe(stopped.set))
     try:
-        last = await _serve_until(stopped, options, hints)
+        last = await _serve_until(stopped, options, hints, output)
         print(last, flush=True)
         INTERRUPTION.closed()
     finally:
         hold.ends_by(None)
 
 
-async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: list[str]) -> str:
+async def _serve_until(
+    stopped: asyncio.Event, options: BrokerOptions, hints: list[str], output: LogOutput
+) -> str:
     """Run a broker; return the last line to print after a clean stop.
 
     `hints` are printed after the line that says that it is ready.
@@ -187,6 +237,7 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: li
     broker = Broker(options)
     if not await _unless(stopped, broker.start()):
         return "Barnabas was stopped before it was ready"
+    output.broker_id = broker.broker_id
     if options.barnabas_console_listener is not None:
         assert address is not None
         console = BrokerConsole(broker, address)
@@ -209,6 +260,11 @@ async def _serve_until(stopped: asyncio.Event, options: BrokerOptions, hints: li
         sep="\n",
         flush=True,
     )
+    if broker.metrics_address is not None:
+        host, port = broker.metrics_address[:2]
+        scheme = "https" if options.barnabas_metrics_ssl_enable else "http"
+        print(f"metrics: {scheme}://{f'[{host}]' if ':' in host else host}:{port}/metrics")
+        sys.stdout.flush()
     lost = loop.create_task(broker.lost.wait())
     lost.add_done_callback(lambda _: stopped.set())
     await stopped.wait()

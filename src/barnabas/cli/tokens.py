@@ -31,6 +31,7 @@ from barnabas.model.errors import InvalidValueError
 
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+ID_HELP = "id of the token; put -- before one of Apache Kafka's that begins with a dash"
 
 _HANDED_ON = {
     "bootstrap.servers": "bootstrap.servers",
@@ -113,7 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         _renew,
         "  barnabas tokens renew ID\n  barnabas tokens renew ID --period 12h",
     )
-    renewing.add_argument("token", metavar="ID", help="id of the token")
+    renewing.add_argument("token", metavar="ID", help=ID_HELP)
     renewing.add_argument(
         "--period",
         metavar="SPAN",
@@ -129,7 +130,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  barnabas tokens expire ID\n  barnabas tokens expire ID --after 10m\n\n"
         "Connections that are open stay open until they have to log in again.",
     )
-    expiring.add_argument("token", metavar="ID", help="id of the token")
+    expiring.add_argument("token", metavar="ID", help=ID_HELP)
     expiring.add_argument(
         "--after",
         metavar="SPAN",

@@ -350,7 +350,14 @@ class ClusterClient:
         by_node = {
             nodes.get(address, str(address)): stats for address, stats in self._pool.stats.items()
         }
-        return client_metrics(kind, by_node, elapsed_s)
+        groups = client_metrics(kind, by_node, elapsed_s)
+        answered_s = self._answered_s
+        now_s = 0.0 if answered_s is None else asyncio.get_running_loop().time()
+        groups[f"{kind}-metrics"] |= {
+            "requests-in-flight": sum(each.in_flight for each in self._pool.connections()),
+            "metadata-age": 0.0 if answered_s is None else now_s - answered_s,
+        }
+        return groups
 
     # Internals.
 

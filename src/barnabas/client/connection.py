@@ -410,7 +410,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _throttle(self, throttle_ms: int, now_s: float) -> None:
         """Send nothing for as long as the broker, which has stopped reading, asks for (KIP-219)."""
-        self.stats.throttled_ms += throttle_ms
+        self.stats.throttled(throttle_ms)
         self._throttled_until_s = max(self._throttled_until_s, now_s + throttle_ms / 1000)
         self._loop.call_later(throttle_ms / 1000, self._changed)
 

@@ -27,6 +27,7 @@ class ConnectionStats:
         "request_bytes_max",
         "requests",
         "throttled_ms",
+        "throttled_ms_max",
     )
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class ConnectionStats:
         self.closed = 0
         self.failed = 0
         self.throttled_ms = 0
+        self.throttled_ms_max = 0
         self.latency_us = Histogram()
 
     def sent(self, size_bytes: int) -> None:
@@ -53,6 +55,12 @@ class ConnectionStats:
         self.answers += 1
         self.latency_us.record(int(elapsed_s * 1e6))
 
+    def throttled(self, throttle_ms: int) -> None:
+        """Count a response that asks the client to wait."""
+        self.throttled_ms += throttle_ms
+        if throttle_ms > self.throttled_ms_max:
+            self.throttled_ms_max = throttle_ms
+
 
 def connection_metrics(parts: Iterable[ConnectionStats], elapsed_s: float) -> dict[str, float]:
     """Return the metrics of several brokers together, under the names of Kafka's clients."""
@@ -65,6 +73,7 @@ def connection_metrics(parts: Iterable[ConnectionStats], elapsed_s: float) -> di
     closed = sum(part.closed for part in known)
     latency_us = sum(part.latency_us.total for part in known)
     slowest = max((part.latency_us.quantile(1.0) for part in known), default=0)
+    throttled_ms = sum(part.throttled_ms for part in known)
     seconds = max(elapsed_s, 1e-9)
     return {
         "connection-count": opened - closed,
@@ -87,7 +96,9 @@ def connection_metrics(parts: Iterable[ConnectionStats], elapsed_s: float) -> di
         "network-io-rate": (requests + answers) / seconds,
         "request-latency-avg": latency_us / answers / 1000 if answers else 0.0,
         "request-latency-max": slowest / 1000,
-        "throttle-time-total": sum(part.throttled_ms for part in known),
+        "throttle-time-total": throttled_ms,
+        "throttle-time-avg": throttled_ms / answers if answers else 0.0,
+        "throttle-time-max": max((part.throttled_ms_max for part in known), default=0),
     }
 
 
@@ -99,6 +110,12 @@ def client_metrics(
     for node, stats in nodes.items():
         groups[f"{kind}-node-metrics.node-{node}"] = connection_metrics([stats], elapsed_s)
     return groups
+
+
+def with_count(groups: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Return the groups with one more, which has the number of metrics."""
+    count = sum(map(len, groups.values()))
+    return {"kafka-metrics-count": {"count": count}, **groups}
 
 
 def refuse_raw(raw: bool) -> None:

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.client_metrics import ClientMetricsOptions, parse_client_metrics
 from barnabas.config.listeners import check_change
 from barnabas.config.option import Kind, Option, Section, suggest
 from barnabas.config.sources import BrokerSources
@@ -87,6 +88,20 @@ def replace_cluster(sources: BrokerSources, values: Mapping[str, str | None]) ->
     return present
 
 
+def alter_client_metrics(
+    name: str, current: Mapping[str, str], changes: Iterable[Change]
+) -> dict[str, str]:
+    """Return the options of a client-metrics resource after these changes."""
+    return replace_client_metrics(name, _changed(current, changes, _client_metrics_option))
+
+
+def replace_client_metrics(name: str, values: Mapping[str, str | None]) -> dict[str, str]:
+    """Check these options, which replace all previous ones of the resource, and return them."""
+    present = _present(values)
+    parse_client_metrics(name, present)
+    return present
+
+
 def _changed(
     current: Mapping[str, str], changes: Iterable[Change], find: Callable[[str], Option]
 ) -> dict[str, str]:
@@ -138,6 +153,10 @@ def _topic_option(name: str) -> Option:
 
 def _broker_option(name: str) -> Option:
     return _known(name, BrokerOptions.find(name), BrokerOptions)
+
+
+def _client_metrics_option(name: str) -> Option:
+    return _known(name, ClientMetricsOptions.find(name), ClientMetricsOptions)
 
 
 def _known(name: str, option: Option | None, section: type[Section]) -> Option:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from barnabas.config.aliases import aliases
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.client_metrics import ClientMetricsOptions
 from barnabas.config.option import Kind, Option
 from barnabas.config.topic import TopicOptions
 
@@ -56,6 +57,21 @@ class Described(NamedTuple):
     sensitive: bool
     synonyms: tuple[Synonym, ...]
     doc: str
+
+
+def describe_client_metrics(
+    values: Mapping[str, str], names: Iterable[str] | None = None
+) -> list[Described]:
+    """Describe the options of a client-metrics resource; one without options does not exist."""
+    described = []
+    for name, option in _chosen(names, ClientMetricsOptions.options, ClientMetricsOptions.find):
+        text = option.text(option.default)
+        synonyms = [Synonym(name, text, Source.DEFAULT)]
+        if name in values:
+            text = values[name]
+            synonyms.insert(0, Synonym(name, text, Source.CLIENT_METRICS))
+        described.append(_entry(name, option, text, tuple(synonyms)))
+    return described if values else []
 
 
 class BrokerSources:

@@ -70,7 +70,20 @@ _MOVED = frozenset(
 class FetchCounts:
     """Counts the fetches of one consumer, their latencies and bytes."""
 
-    __slots__ = ("bytes", "failures", "fetches", "latency_ms", "latency_ms_max", "parts")
+    __slots__ = (
+        "_response_bytes",
+        "bytes",
+        "bytes_max",
+        "failures",
+        "fetches",
+        "latency_ms",
+        "latency_ms_max",
+        "parts",
+        "responses",
+        "throttled_ms",
+        "throttled_ms_max",
+        "topics",
+    )
 
     def __init__(self) -> None:
         self.fetches = 0
@@ -79,17 +92,37 @@ class FetchCounts:
         self.bytes = 0
         self.latency_ms = 0.0
         self.latency_ms_max = 0.0
+        self.bytes_max = 0
+        self.responses = 0
+        self.throttled_ms = 0
+        self.throttled_ms_max = 0
+        self.topics: dict[str, int] = {}
+        """Bytes by topic."""
+        self._response_bytes = 0
+        """Bytes of the response that is being read."""
 
     def answered(self, latency_ms: float) -> None:
         """Count a response."""
         self.fetches += 1
+        self._response_bytes = 0
         self.latency_ms += latency_ms
         self.latency_ms_max = max(self.latency_ms_max, latency_ms)
 
-    def received(self, size: int) -> None:
-        """Count the bytes and records of one partition."""
+    def throttled(self, throttle_ms: int) -> None:
+        """Count how long a response asks the consumer to wait, mostly not at all."""
+        self.responses += 1
+        if throttle_ms > 0:
+            self.throttled_ms += throttle_ms
+            self.throttled_ms_max = max(self.throttled_ms_max, throttle_ms)
+
+    def received(self, topic: str, size: int) -> None:
+        """Count the bytes of one partition in the response that was counted last."""
         self.parts += 1
         self.bytes += size
+        self.topics[topic] = self.topics.get(topic, 0) + size
+        self._response_bytes += size
+        if self._response_bytes > self.bytes_max:
+            self.bytes_max = self._response_bytes
 
     def metrics(self, records: int, elapsed_s: float) -> dict[str, float]:
         """Return the counters under the names that Kafka's consumers use."""
@@ -101,6 +134,9 @@ class FetchCounts:
             "fetch-latency-avg": self.latency_ms / self.fetches if self.fetches else 0.0,
             "fetch-latency-max": self.latency_ms_max,
             "fetch-size-avg": self.bytes / self.fetches if self.fetches else 0.0,
+            "fetch-size-max": self.bytes_max,
+            "fetch-throttle-time-avg": self.throttled_ms / max(self.responses, 1),
+            "fetch-throttle-time-max": self.throttled_ms_max,
             "bytes-consumed-total": self.bytes,
             "bytes-consumed-rate": self.bytes * rate,
             "records-consumed-total": records,
@@ -298,6 +334,7 @@ class Fetcher:
             channel.session.failed()
             self._all_failed(versions, failure, now_ms, node_id)
         else:
+            self.counts.throttled(response.throttle_time_ms)
             code = ErrorCode.of(response.error_code)
             channel.session.answered(plan, code, response.session_id)
             if code is ErrorCode.NONE:
@@ -423,7 +460,7 @@ class Fetcher:
         if next_offset == want.offset:
             fetch.halted = True  # not one whole batch: the buffer raises it
         self._arrived += size
-        self.counts.received(size)
+        self.counts.received(want.partition.topic, size)
         self._buffer.deliver(CompletedFetch(fetch, fetch.state, fetch.version, cursor, size))
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from barnabas.client.connection_stats import with_count
 from barnabas.consumer.partition_fetch_state import PartitionFetch
 
 if TYPE_CHECKING:
@@ -46,13 +47,31 @@ def consumer_metrics(core: ConsumerCore, elapsed_s: float) -> dict[str, dict[str
     prefix = core.options.metric_group_prefix
     fetching = core.fetcher.counts.metrics(core.buffer.records, elapsed_s)
     assigned = core.subscription.assigned
-    lags = [lag for each in assigned if (lag := core.lag(each)) is not None]
-    fetching["records-lag-max"] = max(lags, default=0)
-    return {
+    manager = f"{prefix}-fetch-manager-metrics"
+    lags = {each: lag for each in sorted(assigned) if (lag := core.lag(each)) is not None}
+    states = {each: core.subscription.state(each) for each in sorted(assigned)}
+    leads = {each: lead for each, state in states.items() if (lead := state.lead()) is not None}
+    fetching["records-lead-min"] = min(leads.values(), default=0)
+    fetching["records-lag-max"] = max(lags.values(), default=0)
+    seconds = max(elapsed_s, 1e-9)
+    groups = {
         **core.client.metrics(prefix),
-        f"{prefix}-fetch-manager-metrics": fetching,
-        f"{prefix}-coordinator-metrics": {"assigned-partitions": len(assigned)},
+        manager: fetching,
+        f"{prefix}-coordinator-metrics": core.member.counts.metrics(
+            len(assigned), elapsed_s, core.now_ms()
+        ),
     }
+    for topic, size in core.fetcher.counts.topics.items():
+        groups[f"{manager}.{topic}"] = {
+            "bytes-consumed-total": size,
+            "bytes-consumed-rate": size / seconds,
+        }
+    for partition, lag in lags.items():
+        # A topic may have the name of another one's partition.
+        groups.setdefault(f"{manager}.{partition}", {})["records-lag"] = lag
+    for partition, lead in leads.items():
+        groups.setdefault(f"{manager}.{partition}", {})["records-lead"] = lead
+    return with_count(groups)
 
 
 def _partition(core: ConsumerCore, fetch: PartitionFetch, now_ms: float) -> dict[str, Any]:

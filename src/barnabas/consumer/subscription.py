@@ -76,6 +76,12 @@ class Assigned:
             return None
         return max(0, end - self.position)
 
+    def lead(self) -> int | None:
+        """Return how far the position is from the start of the log, if known."""
+        if self.log_start_offset is None or self.log_start_offset < 0 or self.position is None:
+            return None
+        return max(0, self.position - self.log_start_offset)
+
     def seek(self, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         """Continue from this offset; what was fetched from elsewhere is dropped."""
         self.position = offset

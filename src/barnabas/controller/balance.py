@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from barnabas.controller.causes import Cause
 from barnabas.controller.election import Election, elect_any, elect_preferred
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Knowledge
@@ -36,6 +37,7 @@ class Balance:
             elect_preferred,
             lambda key: knowledge.leaderships[key].leader == knowledge.replicas(key)[0],
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            Cause.PREFERRED,
         )
 
     async def elect_unclean(
@@ -48,6 +50,7 @@ class Balance:
             elect_any,
             lambda key: knowledge.serves(knowledge.leaderships[key].leader, key),
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+            Cause.BROKER_GONE,  # if a replica is in sync after all
         )
 
     async def _elect(
@@ -56,6 +59,7 @@ class Balance:
         election: Election,
         is_elected: Callable[[TopicPartition], bool],
         unavailable: ErrorCode,
+        cause: Cause,
     ) -> dict[TopicPartition, ErrorCode]:
         answers: dict[TopicPartition, ErrorCode] = {}
         wanted = []
@@ -67,7 +71,7 @@ class Balance:
                 wanted.append(key)
             else:
                 answers[key] = error
-        failed = set(await self._partitions.elect(wanted, election))
+        failed = set(await self._partitions.elect(wanted, election, cause))
         return answers | {key: unavailable if key in failed else ErrorCode.NONE for key in wanted}
 
     async def take_legacy(self) -> None:

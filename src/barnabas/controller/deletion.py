@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from barnabas.controller.causes import Cause
 from barnabas.controller.guarded_tree import GuardedTree
 from barnabas.controller.knowledge import Knowledge, Replica
 from barnabas.controller.outbox import Outbox
@@ -87,7 +88,7 @@ class Deletion:
     async def _begin(self, topic: str, replicas: list[Replica]) -> None:
         self._outbox.update_metadata(self._knowledge.brokers, self._knowledge.partitions_of(topic))
         left = [each for each in replicas if self._phase(each) is not ReplicaPhase.DELETED]
-        await self._replicas.take_offline(left)
+        await self._replicas.take_offline(left, Cause.DELETION)
         self._replicas.delete(left)
 
     async def answered(self, deleted: list[Replica], failed: list[Replica]) -> None:

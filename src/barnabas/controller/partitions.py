@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
+from barnabas.controller.causes import Cause
+from barnabas.controller.counts import ControllerCounts
 from barnabas.controller.election import (
     Elected,
     Election,
@@ -21,6 +23,7 @@ from barnabas.controller.knowledge import Knowledge
 from barnabas.controller.leadership import Leadership
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.phases import PartitionPhase
+from barnabas.controller.state_changes import StateChanges
 from barnabas.coordination.contract import BadVersion, Create, NodeExists, Set
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import CorruptFileError
@@ -42,12 +45,16 @@ class Partitions:
         outbox: Outbox,
         epoch: int,
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
+        state_changes: StateChanges,
+        counts: ControllerCounts,
     ) -> None:
+        self._counts = counts
         self._knowledge = knowledge
         self._tree = tree
         self._outbox = outbox
         self._epoch = epoch
         self._allow_unclean = allow_unclean
+        self._state_changes = state_changes
         self._written: dict[TopicPartition, int] = {}
         """The transaction id that wrote each leadership, as of when it was read."""
 
@@ -90,7 +97,7 @@ class Partitions:
             if newcomers or not all(knowledge.serves(broker, key) for broker in held.isr):
                 by_newcomers.setdefault(newcomers, []).append(key)
         for newcomers, keys in by_newcomers.items():
-            await self.elect(keys, elect_proven(newcomers))
+            await self.elect(keys, elect_proven(newcomers), Cause.RESTARTED)
 
     async def give_first_leaders(self, keys: Sequence[TopicPartition]) -> None:
         """Bring new partitions online: the first live replica leads, all live ones are in sync."""
@@ -118,10 +125,10 @@ class Partitions:
             if isinstance(outcome, Exception):
                 logger.error("%s: could not write its first leader: %s", key, outcome)
                 continue
-            self._lead(key, leadership, new=True)
+            self._lead(key, leadership, Cause.FIRST, new=True)
 
-    async def elect_missing(self) -> None:
-        """Try to elect a leader for every partition that has none."""
+    async def elect_missing(self, cause: Cause = Cause.BROKER_GONE) -> None:
+        """Try to elect a leader for every partition that has none; `cause` is why it has none."""
         knowledge = self._knowledge
         wanting = [
             key
@@ -131,13 +138,18 @@ class Partitions:
         new = [key for key in wanting if knowledge.phase(key) is PartitionPhase.NEW]
         await self.give_first_leaders(new)
         offline = [key for key in wanting if knowledge.phase(key) is PartitionPhase.OFFLINE]
-        unelected = await self.elect(offline, elect_in_sync)
+        unelected = await self.elect(offline, elect_in_sync, cause)
+        still = unelected
         if unelected:
             allowed = await self._allow_unclean(list(dict.fromkeys(k.topic for k in unelected)))
-            await self.elect([key for key in unelected if key.topic in allowed], elect_any)
+            tried = [key for key in unelected if key.topic in allowed]
+            still = [key for key in unelected if key.topic not in allowed]
+            still += await self.elect(tried, elect_any, cause)
+        for key in still:
+            self._state_changes.offline(key, cause)
 
     async def elect(
-        self, keys: Sequence[TopicPartition], election: Election
+        self, keys: Sequence[TopicPartition], election: Election, cause: Cause
     ) -> list[TopicPartition]:
         """Elect leaders; return the partitions for which no leader could be elected."""
         knowledge = self._knowledge
@@ -152,7 +164,7 @@ class Partitions:
                     unelected.append(key)
                 else:
                     elected[key] = _next(present, result)
-            pending = await self._write(elected)
+            pending = await self._write(elected, cause)
             if not pending:
                 return unelected
         logger.error(
@@ -166,7 +178,8 @@ class Partitions:
         for _ in range(ATTEMPTS):
             present = {key: self._knowledge.leaderships[key] for key in pending}
             pending = await self._write(
-                {key: held.led_by(held.leader, held.isr) for key, held in present.items()}
+                {key: held.led_by(held.leader, held.isr) for key, held in present.items()},
+                Cause.REASSIGNMENT,
             )
             if not pending:
                 return
@@ -174,7 +187,9 @@ class Partitions:
             "leader epoch not raised: %d partitions keep changing in the tree", len(pending)
         )
 
-    async def drop_from_isr(self, broker: int, keys: Sequence[TopicPartition]) -> None:
+    async def drop_from_isr(
+        self, broker: int, keys: Sequence[TopicPartition], cause: Cause
+    ) -> None:
         """Remove a broker from the ISRs; the last in-sync replica stays, without leading."""
         pending = list(keys)
         for _ in range(ATTEMPTS):
@@ -185,7 +200,7 @@ class Partitions:
                     leader = NO_LEADER if present.leader == broker else present.leader
                     left = tuple(replica for replica in present.isr if replica != broker)
                     changed[key] = present.led_by(leader, left or present.isr)
-            pending = await self._write(changed, without=broker)
+            pending = await self._write(changed, cause, without=broker)
             if not pending:
                 return
         logger.error(
@@ -215,14 +230,18 @@ class Partitions:
         return stale
 
     async def _write(
-        self, changed: dict[TopicPartition, Leadership], *, without: int | None = None
+        self,
+        changed: dict[TopicPartition, Leadership],
+        cause: Cause,
+        *,
+        without: int | None = None,
     ) -> list[TopicPartition]:
         """Write new leaderships and notify; return the partitions whose node had changed."""
         outcomes = await self._tree.write_each([self._set(*each) for each in changed.items()])
         overtaken = []
         for (key, leadership), outcome in zip(changed.items(), outcomes, strict=True):
             if not isinstance(outcome, Exception):
-                self._lead(key, leadership, without=without)
+                self._lead(key, leadership, cause, without=without)
             elif isinstance(outcome, BadVersion):
                 overtaken.append(key)
             else:
@@ -233,6 +252,7 @@ class Partitions:
         self,
         key: TopicPartition,
         leadership: Leadership,
+        cause: Cause,
         *,
         new: bool = False,
         without: int | None = None,
@@ -241,6 +261,8 @@ class Partitions:
         former = knowledge.leaderships.get(key)
         assert former is None or former.leader_epoch < leadership.leader_epoch, (former, leadership)
         knowledge.leaderships[key] = leadership
+        self._state_changes.led(key, former, leadership, cause)
+        self._counts.led(former, leadership, cause)
         online = leadership.leader >= 0
         phase = PartitionPhase.ONLINE if online else PartitionPhase.OFFLINE
         knowledge.set_phase(key, phase)

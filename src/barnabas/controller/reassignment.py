@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
+from barnabas.controller.causes import Cause
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_target
 from barnabas.controller.guarded_tree import GuardedTree
@@ -86,7 +87,8 @@ class Reassignment:
         await self._store(key, planned)
         if dropped:
             await self._discard((key, broker) for broker in dropped)
-            await self._partitions.elect_missing()  # one of them may have led
+            # One of them may have led.
+            await self._partitions.elect_missing(Cause.REASSIGNMENT)
         await self._go_on(key)
         await self._deletion.resume()  # where a cancellation was all that it waited for
 
@@ -168,7 +170,7 @@ class Reassignment:
         knowledge.assign(key, Assignment(target))
         if leadership.leader in target and knowledge.serves(leadership.leader, key):
             await self._partitions.renew([key])
-        elif await self._partitions.elect([key], elect_target(target)):
+        elif await self._partitions.elect([key], elect_target(target), Cause.REASSIGNMENT):
             logger.error(
                 "%s: none of the target replicas %s can lead, reassignment continues", key, target
             )
@@ -184,7 +186,7 @@ class Reassignment:
     async def _discard(self, replicas: Iterable[Replica]) -> None:
         """Stop and delete replicas that are no longer wanted, without waiting for the responses."""
         gone = list(replicas)
-        await self._replicas.take_offline(gone)
+        await self._replicas.take_offline(gone, Cause.REASSIGNMENT)
         self._replicas.delete(gone)
         self._replicas.deleted(gone)
         self._replicas.forget(gone)

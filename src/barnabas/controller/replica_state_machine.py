@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from barnabas.controller.causes import Cause
 from barnabas.controller.knowledge import Knowledge, Replica
 from barnabas.controller.outbox import Outbox
 from barnabas.controller.partitions import Partitions
@@ -43,7 +44,7 @@ class ReplicaStateMachine:
             if key in self._knowledge.leaderships:
                 self._outbox.lead([broker], key)
 
-    async def take_offline(self, replicas: Iterable[Replica]) -> None:
+    async def take_offline(self, replicas: Iterable[Replica], cause: Cause) -> None:
         """Stop replicas, or mark those of a failed broker: they leave the ISR."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for key, broker in self._legal(replicas, ReplicaPhase.OFFLINE):
@@ -51,7 +52,7 @@ class ReplicaStateMachine:
             if not self._knowledge.goes(key.topic):
                 by_broker.setdefault(broker, []).append(key)
         for broker, keys in by_broker.items():
-            await self._partitions.drop_from_isr(broker, keys)
+            await self._partitions.drop_from_isr(broker, keys, cause)
 
     def delete(self, replicas: Iterable[Replica]) -> None:
         """Have brokers delete replicas that are offline."""

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from barnabas.controller.balance import Balance
 from barnabas.controller.broker_registrations import ProcessedRegistrations, Roster, turnover
 from barnabas.controller.catalogue import Catalogue
+from barnabas.controller.causes import Cause
+from barnabas.controller.counts import ControllerCounts
 from barnabas.controller.deletion import Deletion
 from barnabas.controller.election import elect_without
 from barnabas.controller.guarded_tree import GuardedTree
@@ -25,12 +27,16 @@ from barnabas.controller.partitions import Partitions
 from barnabas.controller.phases import PartitionPhase, ReplicaPhase
 from barnabas.controller.reassignment import Reassignment
 from barnabas.controller.replica_state_machine import ReplicaStateMachine
+from barnabas.controller.state_changes import StateChanges
+from barnabas.controller.states import ControllerState, doing
 from barnabas.controller.watches import Event, Watches
 from barnabas.coordination.contract import Coordination
 from barnabas.metadata import tree_schema as nodes
+from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_EPOCH, TopicPartition, Uuid
+from barnabas.model.note import NoteSink, unnoted
 
 __all__ = ["Event", "Term"]
 
@@ -52,6 +58,8 @@ class Term:
         allow_unclean: Callable[[Collection[str]], Awaitable[Collection[str]]],
         new_topic_id: Callable[[], Uuid],
         deletes_topics: bool,
+        note: NoteSink = unnoted,
+        counts: ControllerCounts | None = None,
     ) -> None:
         """Begin a term; `post` queues an event, which must run after the current one has ended.
 
@@ -59,6 +67,8 @@ class Term:
         `deletes_topics` is what delete.topic.enable says.
         """
         self.epoch = epoch
+        self.state = ControllerState.IDLE
+        """What kind of event is being handled; the host sets it back to idle."""
         self.knowledge = Knowledge()
         self._tree = tree
         self._watches = watches = Watches(post)
@@ -79,7 +89,15 @@ class Term:
             watches.on(self.isr_notifications),
         )
         self.outbox = Outbox(self.knowledge, broker_id, epoch, listener)
-        self._partitions = Partitions(self.knowledge, guarded, self.outbox, epoch, allow_unclean)
+        self._partitions = Partitions(
+            self.knowledge,
+            guarded,
+            self.outbox,
+            epoch,
+            allow_unclean,
+            StateChanges(self.knowledge, epoch, note),
+            counts or ControllerCounts(Registry()),
+        )
         self._replicas = ReplicaStateMachine(self.knowledge, self.outbox, self._partitions)
         self._deletion = Deletion(
             self.knowledge,
@@ -106,6 +124,7 @@ class Term:
 
     # -- starting ------------------------------------------------------------------------------
 
+    @doing(ControllerState.CONTROLLER_CHANGE)
     async def begin(self) -> None:
         """Load all state, and finish what the last controller left undone."""
         knowledge = self.knowledge
@@ -154,6 +173,7 @@ class Term:
 
     # -- brokers ------------------------------------------------------------------------------
 
+    @doing(ControllerState.BROKER_CHANGE)
     async def brokers_changed(self) -> None:
         """Brokers joined, left, restarted in between, or changed their addresses."""
         knowledge = self.knowledge
@@ -179,10 +199,11 @@ class Term:
         knowledge = self.knowledge
         for broker in gone:
             knowledge.broker_gone(broker)
-        await self._offline([(key, b) for b in gone for key in knowledge.partitions_on(b)])
+        replicas = [(key, b) for b in gone for key in knowledge.partitions_on(b)]
+        await self._offline(replicas, Cause.BROKER_GONE)
         self.outbox.update_metadata(knowledge.brokers)
 
-    async def _offline(self, replicas: list[Replica]) -> None:
+    async def _offline(self, replicas: list[Replica], cause: Cause) -> None:
         """Take replicas offline: others lead, and they leave the ISR."""
         knowledge = self.knowledge
         led = [
@@ -191,9 +212,9 @@ class Term:
             if (held := knowledge.leaderships.get(key)) is not None and held.leader == broker
         ]
         self._partitions.close(led)
-        await self._partitions.elect_missing()
+        await self._partitions.elect_missing(cause)
         staying = [r for r in replicas if not knowledge.goes(r[0].topic)]
-        await self._replicas.take_offline(staying)
+        await self._replicas.take_offline(staying, cause)
         self._deletion.broker_gone([r for r in replicas if knowledge.goes(r[0].topic)])
 
     async def _brokers_come(self, come: Iterable[int]) -> None:
@@ -212,6 +233,7 @@ class Term:
                 knowledge.set_replica_phase(replica, ReplicaPhase.OFFLINE)
         await self._deletion.resume()
 
+    @doing(ControllerState.CONTROLLED_SHUTDOWN)
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         """Move a broker's leaderships away from it; return the partitions it still leads.
 
@@ -232,16 +254,18 @@ class Term:
             and not knowledge.goes(key.topic)
         ]
         led = [key for key in shared if knowledge.leaderships[key].leader == broker_id]
-        stuck = await self._partitions.elect(led, elect_without({broker_id}))
+        cause = Cause.CONTROLLED_SHUTDOWN
+        stuck = await self._partitions.elect(led, elect_without({broker_id}), cause)
         staying = set(stuck)
         stoppable = [(key, broker_id) for key in shared if key not in staying]
         await self._replicas.take_offline(
-            r for r in stoppable if knowledge.replica_phase(r) is ReplicaPhase.ONLINE
+            [r for r in stoppable if knowledge.replica_phase(r) is ReplicaPhase.ONLINE], cause
         )
         return stuck
 
     # -- topics -------------------------------------------------------------------------------
 
+    @doing(ControllerState.TOPIC_CHANGE)
     async def topics_changed(self) -> None:
         """Topics were created or deleted."""
         knowledge = self.knowledge
@@ -252,6 +276,7 @@ class Term:
         await self._learn(new)
         await self._open([key for name in new for key in knowledge.partitions_of(name)])
 
+    @doing(ControllerState.TOPIC_CHANGE)
     async def topic_changed(self, name: str) -> None:
         """A topic's node changed: it may have more partitions."""
         known = self.knowledge.topics.get(name)
@@ -297,6 +322,7 @@ class Term:
                     (key, broker), ReplicaPhase.ONLINE if online else ReplicaPhase.OFFLINE
                 )
 
+    @doing(ControllerState.TOPIC_DELETION)
     async def deletions_changed(self) -> None:
         """Topic deletions were requested."""
         names = await self._tree.children(
@@ -308,6 +334,7 @@ class Term:
 
     # -- what brokers ask and answer ----------------------------------------------------------
 
+    @doing(ControllerState.ISR_CHANGE)
     async def alter_partitions(
         self,
         broker_id: int,
@@ -325,6 +352,7 @@ class Term:
                 await self.reassignment.isr_changed(key)
         return answers
 
+    @doing(ControllerState.TOPIC_DELETION)
     async def stop_answered(
         self, broker_id: int, errors: Mapping[TopicPartition, ErrorCode]
     ) -> None:
@@ -333,6 +361,7 @@ class Term:
         failed = [(key, broker_id) for key, code in errors.items() if code is not ErrorCode.NONE]
         await self._deletion.answered(deleted, failed)
 
+    @doing(ControllerState.RESPONSE_RECEIVED)
     async def roles_answered(
         self, broker_id: int, errors: Mapping[TopicPartition, ErrorCode]
     ) -> None:
@@ -344,7 +373,7 @@ class Term:
         fresh = [key for key in failed if self.knowledge.serves(broker_id, key)]
         if fresh:
             self.knowledge.disk_failed(broker_id, fresh)
-            await self._offline([(key, broker_id) for key in fresh])
+            await self._offline([(key, broker_id) for key in fresh], Cause.DIRECTORY_FAILED)
             self.outbox.update_metadata(self.knowledge.brokers, fresh)
         taken = [key for key, code in errors.items() if code is ErrorCode.NONE]
         back = self.knowledge.disk_works(broker_id, taken)
@@ -354,12 +383,14 @@ class Term:
             self.outbox.update_metadata(self.knowledge.brokers, back)
             await self._partitions.elect_missing()
 
+    @doing(ControllerState.UNCLEAN_ELECTION_ENABLE)
     async def unclean_election_allowed(self) -> None:
         """A config changed: offline partitions may be able to elect a leader now."""
         await self._partitions.elect_missing()
 
     # -- notifications, and the requests of legacy tools ----------------------------------------
 
+    @doing(ControllerState.LOG_DIR_CHANGE)
     async def log_dir_events(self) -> None:
         """Disks failed: their brokers are asked about all their replicas."""
         for broker in dict.fromkeys(await self._failed_disks.read()):
@@ -368,6 +399,7 @@ class Term:
                     self.outbox.lead([broker], key)
         await self._failed_disks.remove()
 
+    @doing(ControllerState.ISR_CHANGE)
     async def isr_notifications(self) -> None:
         """Brokers of old versions changed ISRs by themselves."""
         notices = await self._changed_isrs.read()
@@ -379,12 +411,14 @@ class Term:
             await self.reassignment.isr_changed(key)
         await self._changed_isrs.remove()
 
+    @doing(ControllerState.REASSIGNMENT)
     async def legacy_reassignment(self) -> None:
         """A reassignment was requested through the legacy node."""
         more = self._watches.on(self.legacy_reassignment)
         await self._tree.exists(nodes.LEGACY_REASSIGNMENT, more)
         await self.reassignment.take_legacy()
 
+    @doing(ControllerState.MANUAL_LEADER_BALANCE)
     async def legacy_preferred_election(self) -> None:
         """A preferred leader election was requested through the legacy node."""
         more = self._watches.on(self.legacy_preferred_election)

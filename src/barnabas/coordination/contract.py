@@ -222,6 +222,10 @@ class Coordination(ABC):
         return None
 
     @abstractmethod
+    def measure(self, record: Callable[[float], object]) -> None:
+        """Call `record` with the seconds of each request that is answered from now on."""
+
+    @abstractmethod
     def add_session_listener(self, listener: SessionListener) -> None:
         """Call `listener` after each change of the session's state; it outlives sessions."""
 

@@ -69,6 +69,7 @@ class StoreSession(Coordination):
         self._listeners: list[SessionListener] = []
         self._heartbeat: asyncio.TimerHandle | None = None
         self._asked_s = self._heard_s = 0.0
+        self._record: Callable[[float], object] | None = None
 
     # The session
 
@@ -91,6 +92,9 @@ class StoreSession(Coordination):
             (now_s - self._heard_s) * 1000,
             self._asked_s,
         )
+
+    def measure(self, record: Callable[[float], object]) -> None:
+        self._record = record
 
     def add_session_listener(self, listener: SessionListener) -> None:
         self._listeners.append(listener)
@@ -228,8 +232,13 @@ class StoreSession(Coordination):
         if self._state is not SessionState.CONNECTED:
             raise SessionExpired(session_id)
         reply: asyncio.Future[T] = self._loop.create_future()
+        asked_s = self._loop.time()
         self._to_store(lambda: self._store.ask(session_id, self, question, reply))
-        return await reply
+        try:
+            return await reply
+        finally:
+            if self._record is not None and not reply.cancelled():
+                self._record(self._loop.time() - asked_s)
 
     def _enter(self, state: SessionState) -> None:
         self._state = state

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from barnabas.diary import subjects
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.consumer_group import ConsumerGroup, ConsumerMember
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.group import Groups
 from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.reconciliation import NONE, IdPartition
@@ -29,10 +31,17 @@ from barnabas.wire.messages.list_groups import ListedGroup
 class Administration:
     """Answers administrators about one coordinator's groups."""
 
-    def __init__(self, groups: Groups, offsets: OffsetTable, default_assignor: str) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        offsets: OffsetTable,
+        default_assignor: str,
+        counts: GroupCounts,
+    ) -> None:
         self._groups = groups
         self._offsets = offsets
         self._default_assignor = default_assignor
+        self._counts = counts
 
     def describe(self, group_id: str, version: int) -> DescribedGroup:
         """DescribeGroups for one group."""
@@ -72,8 +81,10 @@ class Administration:
             code = ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.NON_EMPTY_GROUP
             return answered(call, DeletableGroupResult(group_id=group_id, error_code=code))
         records, undo_remove = self._offsets.remove(group_id, self._offsets.of(group_id))
-        records += group.tombstones()
+        self._counts.offset_deletions.add(len(records))
         del self._groups[group_id]
+        offsets = len(records)
+        records += group.tombstones()
 
         def undo(code: ErrorCode) -> list[Reply]:
             self._groups.setdefault(group_id, group)
@@ -82,7 +93,12 @@ class Administration:
             return [Reply(call.token, result)]
 
         reply = Reply(call.token, DeletableGroupResult(group_id=group_id))
-        return Outcome([reply], records, undo=undo if records else None)
+        outcome = Outcome([reply], records, undo=undo if records else None)
+        by = {"client_id": call.client_id, "host": call.client_host.removeprefix("/")}
+        outcome.note(
+            "group.deleted", subjects.group(group_id), "client", {"offsets": offsets, **by}
+        )
+        return outcome
 
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1

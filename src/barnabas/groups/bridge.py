@@ -17,7 +17,7 @@ from dataclasses import replace
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic import rebalance_timeout_ms
 from barnabas.groups.classic_rebalances import join_refusal
-from barnabas.groups.consumer import ConsumerProtocol
+from barnabas.groups.consumer import ConsumerProtocol, too_slow
 from barnabas.groups.consumer_group import (
     LEFT_FOR_A_WHILE,
     ClassicSide,
@@ -231,4 +231,5 @@ class ClassicBridge:
         if member is None or member.classic is None:
             return Outcome()
         again = TimerChange((kind, group.group_id, member_id), now_ms + member.rebalance_timeout_ms)
-        return self._consumer.give_up(group, member_id, again)
+        trigger = too_slow(member, "sync" if kind == "sync" else "join")
+        return self._consumer.give_up(group, trigger, again, now_ms)

@@ -13,15 +13,24 @@ from typing import Final
 
 from barnabas.groups.call import Call
 from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State, Waiting
-from barnabas.groups.classic_rebalances import ClassicRebalances, join_refusal, session_timer
+from barnabas.groups.classic_rebalances import (
+    ClassicRebalances,
+    join_refusal,
+    note_end,
+    session_timer,
+)
 from barnabas.groups.options import GroupOptions
+from barnabas.groups.round import Trigger, leaving_cause
 from barnabas.groups.store_errors import group_error
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RemoteProtocolError
 from barnabas.model.outcome import Outcome, Reply
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import MemberIdentity
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.versioned import decode_versioned
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60_000
 """How long a member may wait in its first join. It sends no heartbeats meanwhile, so a client that
@@ -135,7 +144,17 @@ class ClassicProtocol:
         group.joining[member_id] = Waiting(call.token, call.version)
         deadline_ms = call.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS
         out.timers.append(session_timer(group.group_id, member_id, deadline_ms))
-        self._rebalances.prepare(group, call.now_ms, out)
+        joined = Trigger(
+            "member-joined",
+            {
+                "member": member_id,
+                "client_id": call.client_id,
+                "host": call.client_host.removeprefix("/"),
+                "said": request.reason or "",
+            },
+            joined=(member_id,),
+        )
+        self._rebalances.prepare(group, joined, call.now_ms, out)
 
     def _join_known(
         self, group: ClassicGroup, request: JoinGroupRequest, call: Call, out: Outcome
@@ -151,9 +170,10 @@ class ClassicProtocol:
             response = self._rebalances.joined(group, member)
             out.replies.append(Reply(call.token, response))
         else:
+            trigger = rejoining(group, member, request)
             self._update_member(group, member, request)
             self._await_join(group, member.member_id, call, out)
-            self._rebalances.prepare(group, call.now_ms, out)
+            self._rebalances.prepare(group, trigger, call.now_ms, out)
 
     def _update_member(
         self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest
@@ -195,7 +215,9 @@ class ClassicProtocol:
         self._rebalances.keep_member(group, member, call.now_ms, out)
         if group.state is not State.STABLE or group.choose_protocol() != group.protocol:
             self._await_join(group, member_id, call, out)
-            self._rebalances.prepare(group, call.now_ms, out)
+            data = {"instance": request.group_instance_id, "before": former[0], "after": member_id}
+            replaced = Trigger("static-replaced", data)
+            self._rebalances.prepare(group, replaced, call.now_ms, out)
             return
         response = self._rebalances.joined(group, member)
         if call.version >= 9:
@@ -276,8 +298,12 @@ class ClassicProtocol:
                 out.replies.append(Reply(waiting.token, self._rebalances.synced(group, member)))
                 self._rebalances.keep_member(group, member, now_ms, out)
         group.become(State.STABLE, now_ms)
+        began_ms = group.rebalance_began_ms
+        self._rebalances.completed(group, now_ms)
         out.records.append(group.record())
         generation = group.generation
+        ended = group.round
+        note_end(group, "group.stable", now_ms, out)
 
         def undo(code: ErrorCode) -> list[Reply]:
             if group.state is State.STABLE and group.generation == generation:
@@ -285,8 +311,10 @@ class ClassicProtocol:
                 for member in group.members.values():
                     member.assignment = b""
                 group.become(State.PREPARING, now_ms)
+                group.rebalance_began_ms = began_ms
                 group.initial_ms_left = None
                 group.is_join_timed = False
+                group.round = ended
             refusal = SyncGroupResponse(error_code=group_error(code))
             return refusals + [Reply(token, refusal) for token in tokens]
 
@@ -325,7 +353,10 @@ class ClassicProtocol:
             member_id = group.static.get(identity.group_instance_id, "")
         error = group.member_error(member_id, identity.group_instance_id)
         if error is ErrorCode.NONE:
-            self._rebalances.remove(group, member_id, now_ms, out)
+            cause = leaving_cause(identity.reason, by_instance=identity.member_id == "")
+            data = {"member": member_id, "said": identity.reason or ""}
+            trigger = Trigger(cause, data, left=(member_id,))
+            self._rebalances.remove(group, member_id, trigger, now_ms, out)
         return error
 
 
@@ -334,3 +365,37 @@ def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
     if request.rebalance_timeout_ms == -1:
         return request.session_timeout_ms
     return request.rebalance_timeout_ms
+
+
+def rejoining(group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest) -> Trigger:
+    """Return what a known member triggers that joins again, compared with its last join."""
+    data = {
+        "member": member.member_id,
+        "client_id": member.client_id,
+        "host": member.client_host.removeprefix("/"),
+        "leader": group.leader == member.member_id,
+        "said": request.reason or "",
+    }
+    before = [name for name, _ in member.protocols]
+    after = [item.name for item in request.protocols]
+    if before != after:
+        return Trigger(
+            "protocol-changed", data | {"protocols_before": before, "protocols_after": after}
+        )
+    if group.is_consumer_group and member.protocols:
+        was = _topics(member.protocols[0][1])
+        wanted = _topics(request.protocols[0].metadata)
+        if was is not None and wanted is not None and was != wanted:
+            return Trigger(
+                "subscription-changed", data | {"topics_before": was, "topics_after": wanted}
+            )
+    return Trigger("member-rejoined", data)
+
+
+def _topics(metadata: bytes) -> list[str] | None:
+    """Return the topics of a consumer's subscription; None if it cannot be decoded."""
+    try:
+        subscription, _ = decode_versioned(ConsumerProtocolSubscription, metadata)
+    except RemoteProtocolError:
+        return None
+    return sorted(set(subscription.topics))

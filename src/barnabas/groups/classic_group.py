@@ -23,6 +23,7 @@ from barnabas.groups.records import (
     ClassicMemberValue,
     state_record,
 )
+from barnabas.groups.round import Round
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError
 from barnabas.model.outcome import StateRecord
@@ -78,6 +79,8 @@ class ClassicMember:
     assignment: bytes = b""
     is_new: bool = False
     """Has not completed a join yet, so it cannot send heartbeats."""
+    seen_ms: int | None = field(default=None, compare=False)
+    """When its session was last extended here."""
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the member's metadata for a protocol; empty if it does not support it."""
@@ -115,6 +118,10 @@ class ClassicGroup:
     new_member_added: bool = False
     is_join_timed: bool = False
     """Whether the current join ends at a deadline."""
+    round: Round | None = field(default=None, compare=False)
+    """The rebalance in progress, for the diary."""
+    rebalance_began_ms: int = field(default=-1, compare=False)
+    """When the current rebalance began; -1 without one, and in one that another broker began."""
 
     @property
     def is_consumer_group(self) -> bool:

@@ -13,8 +13,11 @@ PreparingRebalance, ("sync", group) for the deadline to ask for an assignment.
 
 from __future__ import annotations
 
+from barnabas.diary import subjects
 from barnabas.groups.classic_group import ClassicGroup, ClassicMember, State
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.options import GroupOptions
+from barnabas.groups.round import Round, Trigger, named
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.outcome import Outcome, Reply, TimerChange
 from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -39,8 +42,9 @@ def join_refusal(version: int, member_id: str, code: ErrorCode) -> JoinGroupResp
 class ClassicRebalances:
     """Moves classic groups from one generation to the next."""
 
-    def __init__(self, options: GroupOptions) -> None:
+    def __init__(self, options: GroupOptions, counts: GroupCounts) -> None:
         self._options = options
+        self._counts = counts
 
     # -- responses about a generation
 
@@ -75,8 +79,11 @@ class ClassicRebalances:
 
     # -- the round
 
-    def prepare(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
+    def prepare(self, group: ClassicGroup, trigger: Trigger, now_ms: int, out: Outcome) -> None:
         """Begin a rebalance, unless one is being prepared: all members must rejoin."""
+        if group.round is None:
+            group.round = Round.begun(trigger, now_ms, len(group.members))
+        group.round.add(trigger)
         if group.state is State.PREPARING:
             if not group.is_join_timed:
                 self._time_join(group, now_ms + group.rebalance_timeout_ms, out)
@@ -91,6 +98,9 @@ class ClassicRebalances:
         else:
             delay_ms = group.rebalance_timeout_ms
             group.initial_ms_left = None
+        _note_rebalance(group, trigger, out)
+        if group.rebalance_began_ms < 0:
+            group.rebalance_began_ms = now_ms
         group.become(State.PREPARING, now_ms)
         self._time_join(group, now_ms + delay_ms, out)
         if group.initial_ms_left is not None and delay_ms == 0:
@@ -107,10 +117,13 @@ class ClassicRebalances:
 
     def _complete(self, group: ClassicGroup, now_ms: int, out: Outcome) -> None:
         """Begin a generation with the members that rejoined; static members may be absent."""
-        for member in list(group.members.values()):
-            if member.member_id not in group.joining and member.instance_id is None:
-                out.timers.append(session_timer(group.group_id, member.member_id, None))
-                group.remove(member.member_id)
+        missing = [
+            member.member_id
+            for member in group.members.values()
+            if member.member_id not in group.joining and member.instance_id is None
+        ]
+        if missing:
+            self._give_up(group, missing, out)
         if group.members and not group.elect_joined_leader():
             # Only absent static members are left: their sessions decide.
             self._time_join(group, now_ms + group.rebalance_timeout_ms, out)
@@ -121,13 +134,17 @@ class ClassicRebalances:
         group.generation += 1
         if not group.members:
             group.protocol = None
+            group.rebalance_began_ms = -1
             group.become(State.EMPTY, now_ms)
+            note_end(group, "group.empty", now_ms, out)
             out.records.append(group.record())
             # Nobody waits for this record; without it the members would be removed again.
             replies = out.replies
             out.undo = out.undo or (lambda code: replies)
             return
         group.protocol = group.choose_protocol()
+        if group.round is not None:
+            group.round.joined_ms = now_ms
         group.become(State.COMPLETING, now_ms)
         group.unsynced = dict.fromkeys(group.members)
         for member in group.members.values():
@@ -139,6 +156,23 @@ class ClassicRebalances:
             self.keep_member(group, member, now_ms, out)
         deadline_ms = now_ms + group.rebalance_timeout_ms
         out.timers.append(TimerChange(("sync", group.group_id), deadline_ms))
+
+    def _give_up(self, group: ClassicGroup, missing: list[str], out: Outcome) -> None:
+        """Remove the members that did not rejoin in time."""
+        trigger = _late(missing, group.rebalance_timeout_ms, "join")
+        for member_id in missing:
+            out.timers.append(session_timer(group.group_id, member_id, None))
+            group.remove(member_id)
+        if group.round is not None:
+            group.round.add(trigger)
+        _note_rebalance(group, trigger, out)
+
+    def completed(self, group: ClassicGroup, now_ms: int) -> None:
+        """Count a rebalance whose assignment is known."""
+        self._counts.classic_rebalances.add()
+        if group.rebalance_began_ms >= 0:
+            self._counts.classic_ms.record(now_ms - group.rebalance_began_ms)
+            group.rebalance_began_ms = -1
 
     def _fail_syncs(self, group: ClassicGroup, code: ErrorCode, now_ms: int, out: Outcome) -> None:
         """Drop the assignments of a generation that did not complete."""
@@ -160,15 +194,21 @@ class ClassicRebalances:
     def keep_member(
         self, group: ClassicGroup, member: ClassicMember, now_ms: int, out: Outcome
     ) -> None:
+        member.seen_ms = now_ms
         deadline_ms = now_ms + member.session_timeout_ms
         out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
 
-    def remove(self, group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
+    def remove(
+        self, group: ClassicGroup, member_id: str, trigger: Trigger, now_ms: int, out: Outcome
+    ) -> None:
+        """Remove a member; the trigger says why it is gone."""
         self.refuse_waiting(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID, out)
         out.timers.append(session_timer(group.group_id, member_id, None))
         group.remove(member_id)
         if group.state in (State.COMPLETING, State.STABLE):
-            self.prepare(group, now_ms, out)
+            self.prepare(group, trigger, now_ms, out)
+        elif group.round is not None:
+            group.round.add(trigger)
         self.try_complete(group, now_ms, out)
 
     def drop_pending(self, group: ClassicGroup, member_id: str, now_ms: int, out: Outcome) -> None:
@@ -199,7 +239,7 @@ class ClassicRebalances:
         elif member is not None:
             waits = member_id in group.joining or member_id in group.syncing
             if member.is_new or not waits:
-                self.remove(group, member_id, now_ms, out)
+                self.remove(group, member_id, _silent(member, now_ms), now_ms, out)
         return out
 
     def join_expired(self, group: ClassicGroup, now_ms: int) -> Outcome:
@@ -220,10 +260,12 @@ class ClassicRebalances:
         """Remove members that did not ask for their assignment in time."""
         out = Outcome()
         if group.state in (State.COMPLETING, State.STABLE) and group.unsynced:
-            for member_id in list(group.unsynced):
+            missing = list(group.unsynced)
+            timeout_ms = group.rebalance_timeout_ms
+            for member_id in missing:
                 out.timers.append(session_timer(group.group_id, member_id, None))
                 group.remove(member_id)
-            self.prepare(group, now_ms, out)
+            self.prepare(group, _late(missing, timeout_ms, "sync"), now_ms, out)
             self.try_complete(group, now_ms, out)
         return out
 
@@ -234,7 +276,8 @@ class ClassicRebalances:
         for member in group.members.values():
             self.keep_member(group, member, now_ms, out)
         if len(group.members) > self._options.size_max:
-            self.prepare(group, now_ms, out)
+            sizes = {"size": len(group.members), "limit": self._options.size_max}
+            self.prepare(group, Trigger("coordinator-moved", sizes), now_ms, out)
 
     def interrupted(self, group: ClassicGroup, code: ErrorCode) -> list[Reply]:
         """Answer all waiting requests with an error."""
@@ -254,3 +297,45 @@ class ClassicRebalances:
         """Redirect waiting members to the new coordinator."""
         group.state = State.DEAD
         return self.interrupted(group, ErrorCode.NOT_COORDINATOR)
+
+
+def note_end(group: ClassicGroup, event: str, now_ms: int, out: Outcome) -> None:
+    """Note the end of a group's rebalance: members are assigned, or there are none."""
+    ended, group.round = group.round, None
+    if ended is not None:
+        result = ended.result(group.generation, len(group.members), now_ms)
+        out.note(
+            event,
+            subjects.group(group.group_id),
+            ended.cause,
+            {**result, "assignor": group.protocol or ""},
+        )
+
+
+def _note_rebalance(group: ClassicGroup, trigger: Trigger, out: Outcome) -> None:
+    data = {
+        "generation": group.generation,
+        "state": group.state.value,
+        "members": len(group.members),
+        **trigger.data,
+    }
+    out.note("group.rebalance", subjects.group(group.group_id), trigger.cause, data)
+
+
+def _silent(member: ClassicMember, now_ms: int) -> Trigger:
+    """Return what a member's missing heartbeats trigger."""
+    data = {
+        "member": member.member_id,
+        "client_id": member.client_id,
+        "host": member.client_host.removeprefix("/"),
+        "timeout_ms": member.session_timeout_ms,
+    }
+    if member.seen_ms is not None:
+        data["silent_ms"] = now_ms - member.seen_ms
+    return Trigger("session-timeout", data, timed_out=(member.member_id,))
+
+
+def _late(missing: list[str], timeout_ms: int, step: str) -> Trigger:
+    """Return what members trigger that did not join, or sync, in time."""
+    data = {"missing": named(missing), "timeout_ms": timeout_ms, "step": step}
+    return Trigger("rebalance-timeout", data, timed_out=tuple(missing))

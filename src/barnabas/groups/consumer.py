@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from barnabas.assignment.contract import Member, ServerAssignor
+from barnabas.diary import subjects
 from barnabas.groups.call import Call
 from barnabas.groups.classic_rebalances import session_timer
 from barnabas.groups.consumer_group import (
@@ -37,6 +38,7 @@ from barnabas.groups.reconciliation import (
     Partitions,
     reconcile,
 )
+from barnabas.groups.round import Round, Trigger, leaving_cause, named
 from barnabas.groups.store_errors import group_error
 from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
@@ -226,9 +228,13 @@ class ConsumerProtocol:
         out: Outcome,
     ) -> ConsumerMember:
         """Go through the three steps; return the member after them."""
+        former = group.members.get(updated.member_id)
         self._update_member(group, updated, out)
-        self._advance_group(group, now_ms, out)
-        return self._reconcile(group, updated.member_id, owned, now_ms, out)
+        self._advance_group(group, former, updated, now_ms, out)
+        member = self._reconcile(group, updated.member_id, owned, now_ms, out)
+        if group.round is not None and group.state_name == "Stable":
+            _note_end(group, "group.stable", now_ms, out)
+        return member
 
     def _update_member(self, group: ConsumerGroup, updated: ConsumerMember, out: Outcome) -> None:
         """Step one: update the member from its request."""
@@ -240,18 +246,28 @@ class ConsumerProtocol:
             group.refresh_ms = SUBSCRIPTION_CHANGED
         group.put(updated)
 
-    def _advance_group(self, group: ConsumerGroup, now_ms: int, out: Outcome) -> None:
+    def _advance_group(
+        self,
+        group: ConsumerGroup,
+        former: ConsumerMember | None,
+        updated: ConsumerMember,
+        now_ms: int,
+        out: Outcome,
+    ) -> None:
         """Step two: a new epoch if members or topics changed, and a target for it."""
         if group.refresh_ms <= now_ms:
             subscription_changed = group.refresh_ms == SUBSCRIPTION_CHANGED
             topics = self._resolve(group)
             topics_changed = topics != group.topics
+            before = group.topics
             if topics_changed:
                 group.topics = topics
                 out.records.append(group.topics_record())
             if subscription_changed or topics_changed:
                 group.epoch += 1
                 out.records.append(group.epoch_record())
+                trigger = _heartbeat_trigger(former, updated, before, topics)
+                note_rebalance(group, trigger, now_ms, out)
             group.refresh_ms = now_ms + self._options.consumer_heartbeat_interval_ms
         if group.epoch > group.target_epoch:
             self._retarget(group, out)
@@ -342,7 +358,8 @@ class ConsumerProtocol:
             group.put(replace(member, current=away))
             out.records.append(group.current_record(group.members[member.member_id]))
         else:
-            self.remove(group, [member.member_id], out)
+            trigger = Trigger("member-left", about(member), left=(member.member_id,))
+            self.remove(group, trigger, call.now_ms, out)
         response = ConsumerGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )
@@ -350,8 +367,10 @@ class ConsumerProtocol:
         self.undoable(group, number, before, out, refusal)
         return out
 
-    def evict(self, group: ConsumerGroup, identity: MemberIdentity, out: Outcome) -> ErrorCode:
-        """Remove a member for an administrator, who may know only its instance id."""
+    def evict(
+        self, group: ConsumerGroup, identity: MemberIdentity, now_ms: int, out: Outcome
+    ) -> ErrorCode:
+        """Remove a member that leaves, or for an administrator, who may know its instance id."""
         member_id = identity.member_id
         if identity.group_instance_id is not None:
             holder = group.static.get(identity.group_instance_id)
@@ -361,7 +380,9 @@ class ConsumerProtocol:
         if member_id not in group.members:
             return ErrorCode.UNKNOWN_MEMBER_ID
         number, before = group.changes + 1, group.snapshot()
-        self.remove(group, [member_id], out)
+        cause = leaving_cause(identity.reason, by_instance=identity.member_id == "")
+        data = about(group.members[member_id]) | {"said": identity.reason or ""}
+        self.remove(group, Trigger(cause, data, left=(member_id,)), now_ms, out)
         undo_others, replies = out.undo, out.replies
 
         def undo(code: ErrorCode) -> list[Reply]:
@@ -371,12 +392,13 @@ class ConsumerProtocol:
         out.undo = undo
         return ErrorCode.NONE
 
-    def remove(self, group: ConsumerGroup, member_ids: Sequence[str], out: Outcome) -> None:
-        """Remove members; the others get their partitions as they send heartbeats.
+    def remove(self, group: ConsumerGroup, trigger: Trigger, now_ms: int, out: Outcome) -> None:
+        """Remove the members that a trigger says are gone.
 
+        The others get their partitions as they send heartbeats.
         Timers keep running: if this cannot be written, the members are restored and need them.
         """
-        for member_id in member_ids:
+        for member_id in (*trigger.left, *trigger.timed_out):
             group.drop(member_id)
             out.records += group.member_tombstones(member_id)
         topics = self._resolve(group)
@@ -385,6 +407,9 @@ class ConsumerProtocol:
             out.records.append(group.topics_record())
         group.epoch += 1
         out.records.append(group.epoch_record())
+        note_rebalance(group, trigger, now_ms, out)
+        if not group.members:
+            _note_end(group, "group.empty", now_ms, out)
 
     # -- time
 
@@ -392,8 +417,17 @@ class ConsumerProtocol:
         """Remove a member whose session timed out."""
         if member_id not in group.members:
             return Outcome()
-        deadline_ms = now_ms + self._session_timeout_ms(group.members[member_id])
-        return self.give_up(group, member_id, session_timer(group.group_id, member_id, deadline_ms))
+        member = group.members[member_id]
+        timeout_ms = self._session_timeout_ms(member)
+        data = about(member) | {"timeout_ms": timeout_ms}
+        if member_id in group.seen_ms:
+            data["silent_ms"] = now_ms - group.seen_ms[member_id]
+        return self.give_up(
+            group,
+            Trigger("session-timeout", data, timed_out=(member_id,)),
+            session_timer(group.group_id, member_id, now_ms + timeout_ms),
+            now_ms,
+        )
 
     def rebalance_expired(self, group: ConsumerGroup, member_id: str, now_ms: int) -> Outcome:
         """Remove a member that did not revoke its partitions in time."""
@@ -402,13 +436,16 @@ class ConsumerProtocol:
             return Outcome()
         deadline_ms = now_ms + member.rebalance_timeout_ms
         key = ("rebalance", group.group_id, member_id)
-        return self.give_up(group, member_id, TimerChange(key, deadline_ms))
+        trigger = too_slow(member, "revoke")
+        return self.give_up(group, trigger, TimerChange(key, deadline_ms), now_ms)
 
-    def give_up(self, group: ConsumerGroup, member_id: str, again: TimerChange) -> Outcome:
-        """Remove a member; retry later if it cannot be written now."""
+    def give_up(
+        self, group: ConsumerGroup, trigger: Trigger, again: TimerChange, now_ms: int
+    ) -> Outcome:
+        """Remove the members that are gone; retry later if it cannot be written now."""
         out = Outcome(timers=[again])
         number, before = group.changes + 1, group.snapshot()
-        self.remove(group, [member_id], out)
+        self.remove(group, trigger, now_ms, out)
         self.undoable(group, number, before, out, refusal)
         return out
 
@@ -424,6 +461,7 @@ class ConsumerProtocol:
         self, group: ConsumerGroup, member: ConsumerMember, now_ms: int, out: Outcome
     ) -> None:
         """Restart a member's session timer."""
+        group.seen_ms[member.member_id] = now_ms
         deadline_ms = now_ms + self._session_timeout_ms(member)
         out.timers.append(session_timer(group.group_id, member.member_id, deadline_ms))
 
@@ -471,6 +509,75 @@ class ConsumerProtocol:
             return [Reply(reply.token, refuse(group_error(code))) for reply in replies]
 
         out.undo = undo
+
+
+def about(member: ConsumerMember) -> dict[str, Any]:
+    """Return how a note names a member."""
+    return {
+        "member": member.member_id,
+        "client_id": member.client_id,
+        "host": member.client_host.removeprefix("/"),
+    }
+
+
+def too_slow(member: ConsumerMember, step: str) -> Trigger:
+    """Return what a member triggers that did not take a step in time."""
+    data = about(member) | {
+        "missing": [member.member_id],
+        "timeout_ms": member.rebalance_timeout_ms,
+        "step": step,
+    }
+    return Trigger("rebalance-timeout", data, timed_out=(member.member_id,))
+
+
+def note_rebalance(group: ConsumerGroup, trigger: Trigger, now_ms: int, out: Outcome) -> None:
+    """Note that a group has a new epoch, in which members are assigned again."""
+    if group.round is None:
+        group.round = Round.begun(trigger, now_ms, len(group.members))
+    group.round.add(trigger)
+    data = {"generation": group.epoch, "members": len(group.members), **trigger.data}
+    out.note("group.rebalance", subjects.group(group.group_id), trigger.cause, data)
+
+
+def _note_end(group: ConsumerGroup, event: str, now_ms: int, out: Outcome) -> None:
+    ended, group.round = group.round, None
+    if ended is not None:
+        result = ended.result(group.epoch, len(group.members), now_ms)
+        out.note(event, subjects.group(group.group_id), ended.cause, result)
+
+
+def _heartbeat_trigger(
+    former: ConsumerMember | None,
+    updated: ConsumerMember,
+    before: Mapping[str, TopicInfo],
+    after: Mapping[str, TopicInfo],
+) -> Trigger:
+    """Return why a heartbeat begins a new epoch: its sender, or the topics, have changed."""
+    data = about(updated)
+    if former is None:
+        return Trigger("member-joined", data, joined=(updated.member_id,))
+    if (former.topics, former.regex) != (updated.topics, updated.regex):
+        return Trigger(
+            "subscription-changed",
+            data
+            | {
+                "topics_before": _subscribed(former),
+                "topics_after": _subscribed(updated),
+            },
+        )
+    counts = {
+        name: [
+            before[name].partition_count if name in before else 0,
+            after[name].partition_count if name in after else 0,
+        ]
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    }
+    return Trigger("topic-changed", {"changes": dict(list(counts.items())[:20])})
+
+
+def _subscribed(member: ConsumerMember) -> list[str]:
+    return named([*member.topics, *([member.regex] if member.regex else [])])
 
 
 def _everyone(topic: str) -> bool:

@@ -43,6 +43,7 @@ from barnabas.groups.records import (
     TopicPartitions,
     state_record,
 )
+from barnabas.groups.round import Round
 from barnabas.groups.topics import Topics
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import Uuid
@@ -126,6 +127,13 @@ class ConsumerGroup:
     """
     called: set[str] = field(default_factory=set)
     """Classic members that were told to rejoin and have not yet."""
+    round: Round | None = field(default=None, compare=False)
+    """The rebalance in progress, for the diary."""
+    seen_ms: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """When each member sent its last heartbeat here."""
+    watched_epoch: int = field(default=0, compare=False)
+    rebalance_began_ms: int = field(default=-1, compare=False)
+    """The epoch that was seen last, and since when members are moving to it (`rebalance_watch`)."""
 
     # -- what every group answers
 
@@ -213,6 +221,7 @@ class ConsumerGroup:
         member = self.members.pop(member_id)
         self.target.pop(member_id, None)
         self.called.discard(member_id)
+        self.seen_ms.pop(member_id, None)
         if member.instance_id is not None and self.static.get(member.instance_id) == member_id:
             del self.static[member.instance_id]
 
@@ -267,6 +276,7 @@ class ConsumerGroup:
         if number in self.undone:
             return
         self.undone = range(number, self.changes + 1)
+        self.round = None
         self.epoch, self.target_epoch = before.epoch, before.target_epoch
         self.members.clear()
         self.static.clear()

@@ -27,6 +27,7 @@ from typing import Final
 from barnabas.assignment.contract import ServerAssignor
 from barnabas.assignment.range import RangeAssignor
 from barnabas.assignment.uniform import UniformAssignor
+from barnabas.diary import subjects
 from barnabas.groups.administration import Administration
 from barnabas.groups.bridge import ClassicBridge
 from barnabas.groups.call import Call, answered
@@ -36,14 +37,18 @@ from barnabas.groups.classic_rebalances import ClassicRebalances, join_refusal
 from barnabas.groups.consumer import ConsumerProtocol, refusal
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.consumer_request import JOINING, validate
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.group import Group, Groups
 from barnabas.groups.migration import downgraded, upgrade_records, upgraded
 from barnabas.groups.offset_requests import OffsetRequests
 from barnabas.groups.offset_table import OffsetTable
 from barnabas.groups.options import GroupOptions
+from barnabas.groups.rebalance_watch import watch_rebalance
 from barnabas.groups.replaying import Replaying
+from barnabas.groups.round import Trigger
 from barnabas.groups.store_errors import group_error
 from barnabas.groups.topics import Topics
+from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RemoteProtocolError, RequestError
 from barnabas.model.outcome import Outcome, Reply
@@ -71,18 +76,20 @@ class GroupCoordinator:
         new_id: Callable[[], str],
         topics: Callable[[], Topics],
         assignors: Sequence[ServerAssignor] = SERVER_ASSIGNORS,
+        counts: GroupCounts | None = None,
     ) -> None:
         self._options = options
-        self._rebalances = ClassicRebalances(options)
+        self._counts = counts = counts or GroupCounts(Registry())
+        self._rebalances = ClassicRebalances(options, counts)
         self._classic = ClassicProtocol(options, self._rebalances, new_id)
         self._consumer = ConsumerProtocol(options, new_id, topics, assignors)
         self._bridge = ClassicBridge(options, self._consumer, new_id, topics)
         self._topics = topics
         self.groups: Groups = {}
         self.offsets = OffsetTable(options, topics)
-        self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rebalances)
+        self.offset_requests = OffsetRequests(self.groups, self.offsets, self._rebalances, counts)
         self.administration = Administration(
-            self.groups, self.offsets, options.consumer_assignors[0]
+            self.groups, self.offsets, options.consumer_assignors[0], counts
         )
         self.replaying = Replaying(self.groups, self.offsets)
 
@@ -146,7 +153,7 @@ class GroupCoordinator:
             if isinstance(group, ClassicGroup):
                 code = self._classic.leave(group, identity, call.now_ms, outcome)
             elif isinstance(group, ConsumerGroup):
-                code = self._consumer.evict(group, identity, outcome)
+                code = self._consumer.evict(group, identity, call.now_ms, outcome)
             answers.append(
                 MemberResponse(
                     member_id=identity.member_id,
@@ -229,6 +236,12 @@ class GroupCoordinator:
         for member in as_it_was.members.values():
             self._consumer.keep_alive(group, member, now_ms, outcome)
         interrupted = self._rebalances.interrupted(former, ErrorCode.REBALANCE_IN_PROGRESS)
+        outcome.note(
+            "group.rebalance",
+            subjects.group(group.group_id),
+            "migration",
+            {"generation": group.epoch, "members": len(group.members), "to": "consumer"},
+        )
         undo_join = outcome.undo
         assert undo_join is not None, "a new member has joined; the append is pending"
 
@@ -244,6 +257,7 @@ class GroupCoordinator:
 
     def _settled(self, group: ConsumerGroup, outcome: Outcome, now_ms: int) -> Outcome:
         """Convert a group whose last consumer-protocol member has left to a classic one."""
+        watch_rebalance(group, self._counts, now_ms)
         if not (
             outcome.records
             and group.is_all_classic
@@ -257,7 +271,8 @@ class GroupCoordinator:
         outcome.records += [*former.tombstones(), classic.record()]
         self.groups[former.group_id] = classic
         self._rebalances.loaded(classic, now_ms, outcome)
-        self._rebalances.prepare(classic, now_ms, outcome)
+        trigger = Trigger("migration", {"to": "classic"})
+        self._rebalances.prepare(classic, trigger, now_ms, outcome)
 
         def undo(code: ErrorCode) -> list[Reply]:
             replies = undo_change(code)
@@ -320,10 +335,18 @@ class GroupCoordinator:
             rule = group.expiry()
             if rule is not None:
                 records, undo_expiry = self.offsets.expire(group_id, rule, now_ms)
+                if records:
+                    retention_ms = self._options.offsets_retention_ms
+                    data = {"offsets": len(records), "retention_ms": retention_ms}
+                    outcome.note("offsets.expired", subjects.group(group_id), "retention", data)
+                self._counts.offset_expirations.add(len(records))
                 outcome.records += records
                 undos.append(undo_expiry)
             if group.is_idle and not self.offsets.of(group_id):
-                outcome.records += group.tombstones()
+                tombstones = group.tombstones()
+                if tombstones:
+                    outcome.note("group.deleted", subjects.group(group_id), "expired", {})
+                outcome.records += tombstones
                 gone[group_id] = self.groups.pop(group_id)
 
         def undo(code: ErrorCode) -> list[Reply]:
@@ -338,6 +361,7 @@ class GroupCoordinator:
     def topics_deleted(self, names: Collection[str]) -> Outcome:
         """Remove the offsets of deleted topics."""
         records = self.offsets.remove_topics(names)
+        self._counts.offset_deletions.add(len(records))
         return Outcome(records=records, undo=(lambda code: []) if records else None)
 
     # -- loading and unloading
@@ -355,6 +379,7 @@ class GroupCoordinator:
             elif isinstance(group, ClassicGroup):
                 self._rebalances.loaded(group, now_ms, outcome)
             else:
+                group.watched_epoch = group.epoch
                 self._consumer.loaded(group, now_ms, outcome)
         return outcome
 

@@ -30,7 +30,10 @@ def upgraded(group: ClassicGroup, topics: Topics) -> ConsumerGroup:
 
     Raises RemoteProtocolError if a member's subscription cannot be decoded.
     """
-    new = ConsumerGroup(group.group_id, epoch=group.generation, target_epoch=group.generation)
+    generation = group.generation
+    new = ConsumerGroup(
+        group.group_id, epoch=generation, target_epoch=generation, watched_epoch=generation
+    )
     for member in group.members.values():
         metadata = member.metadata(group.protocol) or member.protocols[0][1]
         said = decode_subscription(member.member_id, member.instance_id, metadata)

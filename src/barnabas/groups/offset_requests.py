@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from barnabas.diary import subjects
 from barnabas.groups.call import Call, answered
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.classic_rebalances import ClassicRebalances
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.fetching import refused
 from barnabas.groups.group import Groups
 from barnabas.groups.offset_table import OffsetTable, refused_commit, refused_txn_commit
@@ -29,14 +31,26 @@ from barnabas.wire.messages.offset_delete import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
+TOOLS = ("adminclient", "admin", "barnabas-cli", "barnabas-admin")
+"""How the client ids of tools begin."""
+MOVES_MAX = 20
+"""How many moved offsets a note names."""
+
 
 class OffsetRequests:
     """Answers requests about the offsets of one coordinator's groups."""
 
-    def __init__(self, groups: Groups, offsets: OffsetTable, rebalances: ClassicRebalances) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        offsets: OffsetTable,
+        rebalances: ClassicRebalances,
+        counts: GroupCounts,
+    ) -> None:
         self._groups = groups
         self._offsets = offsets
         self._rebalances = rebalances
+        self._counts = counts
 
     def handle_commit(self, request: OffsetCommitRequest, call: Call) -> Outcome:
         """OffsetCommit: by a member of the current generation, or by anyone to an idle group."""
@@ -57,6 +71,8 @@ class OffsetRequests:
         if isinstance(group, ClassicGroup):
             self._rebalances.keep_alive(group, request.member_id, call.now_ms, outcome)
         if commits:
+            if request.generation_id_or_member_epoch < 0:
+                self._note_reset(request.group_id, commits, call, outcome)
             self._store(request.group_id, commits, None, call, outcome)
         return outcome
 
@@ -124,12 +140,48 @@ class OffsetRequests:
         records, undo_remove = self._offsets.remove(
             request.group_id, [partition for partition in deleted if partition in known]
         )
+        self._counts.offset_deletions.add(len(records))
 
         def undo(code: ErrorCode) -> list[Reply]:
             undo_remove()
             return [Reply(call.token, OffsetDeleteResponse(error_code=offset_error(code)))]
 
         return Outcome([Reply(call.token, response)], records, undo=undo if records else None)
+
+    def _note_reset(
+        self,
+        group_id: str,
+        commits: Mapping[TopicPartition, Commit],
+        call: Call,
+        outcome: Outcome,
+    ) -> None:
+        """Note offsets that are set from outside: by a tool, or back.
+
+        A consumer without a group protocol commits like that, too, but only forward.
+        """
+        is_tool = call.client_id.startswith(TOOLS)
+        offsets = self._offsets.by_group.get(group_id)
+        known = {} if offsets is None else offsets.committed
+        moves: dict[str, list[int]] = {}
+        is_back = False
+        for key, commit in commits.items():
+            present = known.get(key)
+            before = -1 if present is None else present.offset
+            if before != commit.offset and (is_tool or commit.offset < before):
+                is_back = is_back or commit.offset < before
+                moves[str(key)] = [before, commit.offset]
+        if moves:
+            outcome.note(
+                "offsets.reset",
+                subjects.group(group_id),
+                "moved-back" if is_back else "tool",
+                {
+                    "moves": dict(list(moves.items())[:MOVES_MAX]),
+                    "partitions": len(moves),
+                    "client_id": call.client_id,
+                    "host": call.client_host.removeprefix("/"),
+                },
+            )
 
     # -- inside
 
@@ -162,6 +214,7 @@ class OffsetRequests:
         if group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id, call.now_ms)
         outcome.records, undo_store = self._offsets.store(group_id, commits, producer_id)
+        self._counts.offset_commits.add(len(commits))
         # Not the outcome itself: that would be a reference cycle, left to the garbage collector.
         replies = outcome.replies
 

@@ -46,7 +46,7 @@ NAME_BYTES_MAX = 255
 _MOVED = re.compile(r"^(.+)\.[0-9a-f]{32}-(delete|future|stray)$")
 _NAME = re.compile(r"^(.+)-(\d+)$")
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("barnabas.logs")
 
 _Load: TypeAlias = Callable[[TopicPartition], "PartitionLog | Damaged"]
 Each: TypeAlias = Callable[[_Load, Iterable[TopicPartition]], "Iterable[PartitionLog | Damaged]"]
@@ -100,6 +100,8 @@ class LogDirectory:
         _make_durable_dirs(files, self.path)
         self._lock = files.lock(self._at(LOCK))
         self.clean = files.exists(self._at(CLEAN_SHUTDOWN))
+        self.left_to_load = 0
+        """How many logs `load` has yet to open; other threads may read it."""
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
         self._cleaned = self._read_checkpoint(CLEANED)
@@ -167,7 +169,9 @@ class LogDirectory:
                 return self._keep_damaged(partition, failure)
 
         found = list(self._partitions())
+        self.left_to_load = len(found)
         for partition, log in zip(found, each(load, found), strict=True):
+            self.left_to_load -= 1
             if isinstance(log, Damaged):
                 self.damaged[partition] = log
             else:

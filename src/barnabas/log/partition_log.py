@@ -97,6 +97,8 @@ class PartitionLog:
         self._segments = Segments(found.segments)
         self._unflushed = Unflushed(pool.files, directory, settled=opened.settled)
         self._truncations = 0
+        self.converted = 0
+        """Records that were appended in another form than they came; a reader may reset it."""
         self.configure(options)
         self._segments.active.jitter_ms = self._rolling.draw_jitter_ms()
         self._assert_offsets()
@@ -178,6 +180,11 @@ class PartitionLog:
         return self._segments.size_bytes
 
     @property
+    def segment_count(self) -> int:
+        """How many segments there are."""
+        return len(self._segments)
+
+    @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments, oldest first; the last one is written to."""
         return tuple(self._segments)
@@ -233,6 +240,9 @@ class PartitionLog:
         last_offset = self._write(data, header, leader_epoch, now_ms)
         if header.producer_id >= 0:
             producers.append_data(header, first_offset)
+        if rules.converted:
+            self.converted += rules.converted
+            rules.converted = 0
         append_time = header.max_timestamp if rules.append_time else -1
         return Appended(first_offset, last_offset, append_time, self.log_start_offset, False)
 
@@ -496,6 +506,12 @@ class PartitionLog:
             log_end_offset=self.log_end_offset,
             bound=self.high_watermark,
             now_ms=now_ms,
+        )
+
+    def expiry_cause(self) -> str:
+        """Return the rule by which retention wants the oldest segment to go."""
+        return retention.expiry_cause(
+            self.segments, self.options, log_start_offset=self.log_start_offset
         )
 
     def begin_removal(self, offset: int, now_ms: int) -> int:

@@ -12,7 +12,7 @@ from barnabas.log.files import Files
 from barnabas.model.errors import CorruptFileError, InvalidValueError
 from barnabas.model.ids import Uuid, uuid_from_text, uuid_text
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("barnabas.logs")
 
 NAME = "partition.metadata"
 

@@ -31,7 +31,7 @@ SNAPSHOT = ".snapshot"
 _PREFIX = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("barnabas.logs")
 _NO_BATCH = SentBatch(NO_SEQUENCE, NO_SEQUENCE, -1, 0, -1)
 
 

@@ -103,6 +103,13 @@ class ProducerStates:
         """Return whether the producer has a transaction open on this partition."""
         return producer_id in self._open
 
+    @property
+    def oldest_open_ms(self) -> int | None:
+        """The newest timestamp of the transaction that is open for the longest; None without."""
+        oldest = next(iter(self._open), None)
+        entry = None if oldest is None else self._entries.get(oldest)
+        return None if entry is None else entry.last_timestamp
+
     def find_duplicate(self, header: BatchHeader) -> SentBatch | None:
         """Return the remembered batch that this header repeats, if any."""
         entry = self._entries.get(header.producer_id)

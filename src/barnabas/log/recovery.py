@@ -49,7 +49,7 @@ from barnabas.records.offset_index import OFFSET_SPAN_MAX
 
 CUT = ".cut"
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("barnabas.logs")
 
 
 @dataclass

@@ -53,3 +53,15 @@ def newest_ms(segment: Segment) -> int:
     if timestamp >= 0:
         return timestamp
     return segment.pool.files.mtime_ms(segment.path(LOG)) or 0
+
+
+def expiry_cause(
+    segments: Sequence[Segment], options: TopicOptions, *, log_start_offset: int
+) -> str:
+    """Return the rule by which the oldest segment goes: `start-offset`, `size` or `time`."""
+    first = segments[0]
+    if len(segments) > 1 and segments[1].base_offset <= log_start_offset:
+        return "start-offset"
+    excess = sum(segment.size_bytes for segment in segments) - options.retention_bytes
+    limited = options.delete and options.retention_bytes != UNLIMITED
+    return "size" if limited and excess >= first.size_bytes else "time"

@@ -34,7 +34,7 @@ LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".tx
 SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
 DELETED = ".deleted"
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("barnabas.logs")
 
 TAIL_ENTRIES_MAX = 256
 

@@ -57,6 +57,18 @@ class InvalidRecords(RequestError):
         super().__init__(code, "one or more records have been rejected")
         self.record_errors = record_errors
 
+    def count(self, fault: Fault) -> int:
+        """Return how many records have a fault, as far as they are named."""
+        return sum(text == fault.text for _, text in self.record_errors)
+
+
+class InvalidBatch(RequestError):
+    """A batch whose header is impossible: its magic, or its offsets and sequence numbers."""
+
+    def __init__(self, message: str, *, wrong_magic: bool = False) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, message)
+        self.wrong_magic = wrong_magic
+
 
 class Rules:
     """Which batches a topic accepts, and how it stores them."""
@@ -68,6 +80,7 @@ class Rules:
         "bounded",
         "bounds",
         "codec",
+        "converted",
         "level",
         "message_bytes_max",
         "require_key",
@@ -87,6 +100,8 @@ class Rules:
             self.before_ms_max < TIMESTAMP_MAX or self.after_ms_max < TIMESTAMP_MAX
         )
         self.require_key = options.compact
+        self.converted = 0
+        """How many records were converted or repacked, until the log takes the number."""
         name = options.compression_type
         # None: keep what the producer chose.
         self.codec: int | None = {"producer": None, "uncompressed": 0}.get(name, -1)
@@ -126,14 +141,15 @@ def validate(
         raise RequestError(ErrorCode.INVALID_RECORD, "the request has no record batch")
     if records[MAGIC_AT] < 2:
         if version >= _FIRST_VERSION_WITH_BATCHES and origin == "client":
-            raise RequestError(
-                ErrorCode.INVALID_RECORD,
+            raise InvalidBatch(
                 f"batch of magic {records[MAGIC_AT]}: must be 2 in Produce version {version}",
+                wrong_magic=True,
             )
         try:
             records = up_convert(records, codec=rules.codec, limit=rules.bounds.record)
         except CorruptRecordError as failure:
             raise RequestError(failure.code, str(failure)) from failure
+        rules.converted += scan_batch(records).count
         version = NEWEST_VERSION
     low, high = rules.timestamp_bounds(now_ms)
     try:
@@ -169,16 +185,16 @@ def _check_header(header: BatchHeader, rules: Rules, version: int) -> None:
             f"zstd in Produce version {version}: needs {_FIRST_VERSION_WITH_ZSTD} or later",
         )
     if header.base_offset != 0:
-        raise _invalid(f"base offset of a produced batch is {header.base_offset}, must be 0")
+        raise InvalidBatch(f"base offset of a produced batch is {header.base_offset}, must be 0")
     if header.size > rules.message_bytes_max:
         raise _too_large(header.size, rules)
     count, offsets = header.count, header.last_offset_delta + 1
     if count <= 0 or offsets != count:
-        raise _invalid(f"the batch spans {offsets} offsets and has {count} records")
+        raise InvalidBatch(f"the batch spans {offsets} offsets and has {count} records")
     if header.attributes & CONTROL_BIT:
         raise _invalid("control batches cannot be produced by clients")
     if header.producer_id >= 0 and header.base_sequence < 0:
-        raise _invalid(
+        raise InvalidBatch(
             f"producer {header.producer_id}: sequence {header.base_sequence}, must be at least 0"
         )
 
@@ -338,6 +354,7 @@ def _repack(
         raise _too_large(len(batch), rules)
     if len(batch) > rules.segment_bytes:
         raise _larger_than_segment(len(batch), rules)
+    rules.converted += header.count
     if rules.append_time:
         return _stamp(batch, True, now_ms)
     return _stamp(batch, False, header.max_timestamp if header.is_append_time else max_timestamp)

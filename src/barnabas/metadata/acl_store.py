@@ -26,7 +26,7 @@ from barnabas.model.errors import CorruptFileError, RequestError
 from barnabas.security.acl.binding import Binding, Entry, Pattern, PatternType
 from barnabas.security.authorizer import ResourceType
 
-logger = logging.getLogger("barnabas.acls")
+logger = logging.getLogger("barnabas.authorizer")
 
 ATTEMPTS_MAX = 10
 RETRY_MS = 100

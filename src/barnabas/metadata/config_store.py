@@ -18,7 +18,7 @@ from barnabas.coordination.contract import (
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import CorruptFileError
 
-logger = logging.getLogger("barnabas.controller")
+logger = logging.getLogger("barnabas.config")
 
 
 class ConfigStore:

@@ -13,7 +13,8 @@ NAME_LENGTH_MAX = 249
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+DIARY_TOPIC = "__barnabas_diary"
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", DIARY_TOPIC})
 
 
 def illegal_name(name: str, what: str = "topic name") -> str | None:

@@ -50,6 +50,7 @@ PERSISTENT_PATHS = (
     "/config/users",
     "/config/brokers",
     "/config/ips",
+    "/config/client-metrics",
 )
 """Created by the first broker that starts."""
 

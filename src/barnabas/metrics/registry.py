@@ -22,6 +22,9 @@ InstrumentType = TypeVar("InstrumentType", Counter, Gauge, Histogram)
 Values: TypeAlias = tuple[str, ...]
 """The values of a metric's labels, in the order of its `labels`; "" leaves a label out."""
 
+WINDOW_S = 60
+"""Quantiles are those of the current and the previous window of this length."""
+
 _KINDS: dict[Kind, type[Instrument]] = {
     Kind.COUNTER: Counter,
     Kind.GAUGE: Gauge,
@@ -37,7 +40,8 @@ class Collector(Protocol):
         """Yield each metric once, with the label text and the value of each of its series.
 
         The text is `metric.label_text`'s; a collector of many series keeps it. The broker goes on
-        between any two series, so what is iterated over must be a copy.
+        between any two series, so what is iterated over must be a copy. It is iterated over, or
+        dropped, before the next metric is asked for.
         """
 
 
@@ -61,6 +65,11 @@ class Registry:
         """Return the histogram of a metric and its labels' values."""
         return self._instrument(metric, values, Histogram, Histogram)
 
+    def add(self, metric: Metric, histogram: Histogram, *values: str) -> None:
+        """Register a histogram that a part has made; it replaces an earlier one."""
+        self.remove(metric, *values)
+        self._instrument(metric, values, Histogram, lambda: histogram)
+
     def remove(self, metric: Metric, *values: str) -> bool:
         """Remove one instrument (its topic or connection is gone); False if there is none."""
         family = self._families.get(metric)
@@ -69,6 +78,14 @@ class Registry:
         if not family:
             del self._families[metric]
         return True
+
+    def rotate(self) -> None:
+        """Begin a window of the quantiles; call it every WINDOW_S seconds."""
+        for metric, family in self._families.items():
+            if metric.kind is Kind.QUANTILES:
+                for instrument in family.values():
+                    assert isinstance(instrument, Histogram)
+                    instrument.rotate()
 
     def add_collector(self, collector: Collector) -> None:
         """Ask a collector, too, at each scrape."""

@@ -13,11 +13,12 @@ record to the state machine's `replay`; timers and waiting requests are soft sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.note import Note
 
 
 class StateRecord(NamedTuple):
@@ -52,3 +53,9 @@ class Outcome:
     """Called with the error of the append; returns the replies to send instead."""
     producer: tuple[int, int] | None = None
     """Producer id and epoch, when the records belong to that producer's transaction."""
+    notes: Sequence[Note] = ()
+    """What was decided, for the diary; dropped if the append fails."""
+
+    def note(self, event: str, subject: str, cause: str, data: Mapping[str, Any]) -> None:
+        """Add a note; most outcomes have none, and need no list for them."""
+        self.notes = (*self.notes, Note(event, subject, cause, data))

@@ -18,12 +18,14 @@ from random import Random
 from typing import Any
 
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection_stats import with_count
 from barnabas.client.errors import (
     KafkaTimeoutError,
     ProducerClosed,
     UnsupportedApiError,
 )
 from barnabas.client.retry import Backoff
+from barnabas.client.tracing import installed
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
@@ -69,7 +71,16 @@ class ProducerCore:
             options, client_id=client_id, random=random
         )
         cluster = self.cluster_client.cluster
-        self.preparation = Preparation(options, cluster)
+        tracing = installed()
+        self.preparation = Preparation(
+            options,
+            cluster,
+            None
+            if tracing is None
+            else tracing.of_producer(
+                client_id or "", options.bootstrap_servers, lambda: cluster.cluster_id
+            ),
+        )
         self.closing = False
         self._ended = False
         self._loop = asyncio.get_running_loop()
@@ -265,13 +276,15 @@ class ProducerCore:
         """Send everything that was appended so far, without lingering, and wait for the outcome."""
         sender = self.sender
         sender.flushing += 1
+        began_ms = self.now_ms()
         try:
-            sender.collect(self.now_ms())
+            sender.collect(began_ms)
             unfinished = sender.unfinished()
             self._step()
             await self._outcome(unfinished, timeout_ms)
         finally:
             sender.flushing -= 1
+            sender.counts.flush_ms += self.now_ms() - began_ms
 
     async def settled(self, task: asyncio.Task[None], timeout_ms: float) -> None:
         """Wait for a task of the background."""
@@ -389,7 +402,7 @@ class ProducerCore:
         )
         for name, values in own.items():
             groups.setdefault(name, {}).update(values)
-        return groups
+        return with_count(groups)
 
     def _waits_for(self, topic: str) -> bool:
         return any(

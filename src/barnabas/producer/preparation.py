@@ -6,14 +6,16 @@ If a producer has none of them, records go straight to the accumulator.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from barnabas.client.metadata import ClientMetadata
+from barnabas.client.tracing import ProducerTracer, SendTrace
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.errors import InvalidValueError
 from barnabas.producer.accumulator import RecordFuture, Segment
+from barnabas.producer.many import ManyFuture
 from barnabas.producer.partitioner import partitioner_of
 from barnabas.structs import RecordMetadata
 
@@ -54,11 +56,18 @@ class ProducerRecord:
 class Preparation:
     """The interceptors, serializers and partitioner of one producer."""
 
-    def __init__(self, options: ProducerOptions, view: ClientMetadata) -> None:
+    def __init__(
+        self,
+        options: ProducerOptions,
+        view: ClientMetadata,
+        tracer: ProducerTracer | None = None,
+    ) -> None:
         self._serialize_key = serializer_of(options.key_serializer)
         self._serialize_value = serializer_of(options.value_serializer)
         self._ask = partitioner_of(options.partitioner, view)
         self._interceptors = _interceptors(options.interceptors)
+        self.tracer = tracer
+        """What traces records; None for most producers."""
 
     @property
     def asks_partitioner(self) -> bool:
@@ -73,7 +82,24 @@ class Preparation:
             and self._serialize_value is None
             and self._ask is None
             and not self._interceptors
+            and self.tracer is None
         )
+
+    def begin(self, arguments: Arguments) -> tuple[Arguments, SendTrace | None]:
+        """Let interceptors and the tracer change a record; return its trace, too."""
+        arguments = self.intercept(arguments)
+        if self.tracer is None:
+            return arguments, None
+        traced: tuple[Any, SendTrace | None] = self.tracer.send(arguments)
+        return traced
+
+    async def begin_async(self, arguments: Arguments) -> tuple[Arguments, SendTrace | None]:
+        """Do what `begin` does, for a coroutine."""
+        arguments = self.intercept(arguments)
+        if self.tracer is None:
+            return arguments, None
+        traced: tuple[Any, SendTrace | None] = await self.tracer.send_async(arguments)
+        return traced
 
     def intercept(self, arguments: Arguments) -> Arguments:
         """Let interceptors change a record; one that fails is logged and skipped."""
@@ -108,6 +134,17 @@ class Preparation:
             partition = self._ask(topic, key, packed_key, value, packed_value)
         return topic, packed_value, packed_key, headers, partition, timestamp_ms
 
+    def rows(
+        self, topic: str, rows: Sequence[Any], partition: int | None
+    ) -> tuple[Sequence[Any], SendTrace | None]:
+        """Prepare the rows of `send_many`; return their trace, too."""
+        prepared = [self.row(topic, row, partition) for row in rows]
+        return (prepared, None) if self.tracer is None else self.tracer.send_rows(topic, prepared)
+
+    def packed(self, topic: str, count: int) -> SendTrace | None:
+        """Return the trace of records whose headers cannot be changed."""
+        return None if self.tracer is None else self.tracer.send_packed(topic, count)
+
     def row(self, topic: str, row: Any, partition: int | None) -> tuple[Any, ...]:
         """Prepare a row of `send_many`; a partitioner needs the partitions to be known."""
         key, value, headers, time_ms, target = None, row, None, None, None
@@ -123,8 +160,11 @@ class Preparation:
         _, value, key, headers, target, time_ms = self.serialize(arguments)
         return key, value, headers, time_ms, target
 
-    def follow(self, future: RecordFuture) -> None:
-        """Notify interceptors of a record's outcome, before any other callback."""
+    def follow(self, future: RecordFuture, trace: SendTrace | None = None) -> None:
+        """Notify interceptors and the trace of a record's outcome, before any other callback."""
+        if trace is not None:
+            future.add_callback(trace.written)
+            future.add_errback(trace.failed)
         if self._interceptors:
             future.add_callback(self._acknowledged)
             future.add_errback(self._failed)
@@ -136,8 +176,10 @@ class Preparation:
                 for index in range(segment.first, segment.first + segment.count):
                     self.follow(segment.batch.future(index))
 
-    def refused(self, failure: BaseException) -> None:
-        """Notify interceptors of a record that could not be queued."""
+    def refused(self, failure: BaseException, trace: SendTrace | None = None) -> None:
+        """Notify interceptors and the trace of a record that could not be queued."""
+        if trace is not None:
+            trace.failed(failure)
         if self._interceptors:
             self._failed(failure)
 
@@ -167,6 +209,26 @@ class Preparation:
                     log.exception(
                         "interceptor %r is skipped: failed in on_acknowledgement", interceptor
                     )
+
+
+def follow_call(outcome: ManyFuture, trace: SendTrace | None) -> None:
+    """End the trace of a call when the outcome of all its records is known."""
+    if trace is None:
+        return
+
+    def look() -> None:
+        if outcome.is_done:
+            failure = outcome.exception
+            if failure is None:
+                trace.all_written()
+            else:
+                trace.failed(failure)
+
+    batches = outcome.batches()
+    for batch in batches:
+        batch.watch(look)
+    if not batches:
+        trace.all_written()
 
 
 def serializer_of(given: Any) -> Callable[[str, Any, Any], Any] | None:

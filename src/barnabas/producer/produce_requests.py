@@ -129,6 +129,7 @@ class ProduceRequests:
                     self._sender.lost(batch, failure, now_ms)
                 self._client.request_refresh()
             else:
+                self._sender.counts.answered(response.throttle_time_ms)
                 self._settle(node_id, connection, batches, response, now_ms, written)
             self._settled()
         finally:

@@ -117,6 +117,16 @@ class ClientQuota(Generic[S]):
         sensor = self._remembered.get((user, client_id))
         return self._limits.find(user, client_id)[0] if sensor is None else sensor.limit
 
+    def entity_of(self, user: str, client_id: str) -> str:
+        """Return in words who shares the limit that applies to a client."""
+        sharing = self._limits.find(user, client_id)[1]
+        parts = []
+        if sharing.user is not None:
+            parts.append(f"user {sharing.user}")
+        if sharing.client_id is not None:
+            parts.append(f"client-id {sharing.client_id}")
+        return ", ".join(parts) or "all clients"
+
     def sensor(self, user: str, client_id: str, now_ms: int) -> S:
         """Return the sensor of a client."""
         sensor = self._remembered.get((user, client_id))

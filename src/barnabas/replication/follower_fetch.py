@@ -80,7 +80,7 @@ _APPENDED = Step(Action.APPENDED)
 class _Followed:
     """One partition, and the state of fetching it."""
 
-    __slots__ = ("held", "not_before_ms", "partition", "pause_ms", "wanted")
+    __slots__ = ("held", "lag", "not_before_ms", "partition", "pause_ms", "wanted")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -89,6 +89,8 @@ class _Followed:
         self.pause_ms = FIRST_PAUSE_MS
         """The next pause for a leader that does not know its role yet."""
         self.held = False
+        self.lag = 0
+        """How far the log was behind the leader's high watermark after the last response."""
 
 
 class FollowerFetch:
@@ -119,6 +121,10 @@ class FollowerFetch:
             followed.held = True
             return Step(Action.TRUNCATE, log.high_watermark)
         return _NOTHING
+
+    def lags(self) -> list[tuple[TopicPartition, int]]:
+        """Return by how many records each partition is behind its leader's high watermark."""
+        return [(key, followed.lag) for key, followed in self._followed.items()]
 
     def forget(self, key: TopicPartition) -> None:
         """Stop following a partition."""
@@ -196,11 +202,11 @@ class FollowerFetch:
             offset = truncation_offset(log, diverging.epoch, diverging.end_offset)
             return Step(Action.TRUNCATE, offset)
         records = data.records if data.records is not None else b""
-        if not partition.append_from_leader(
+        appended = partition.append_from_leader(
             records, data.high_watermark, data.log_start_offset, wall_ms
-        ):
-            return _NOTHING
-        return _APPENDED
+        )
+        followed.lag = max(data.high_watermark - log.log_end_offset, 0)
+        return _APPENDED if appended else _NOTHING
 
     def _failed(self, followed: _Followed, code: ErrorCode, now_ms: int) -> Step:
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barnabas.diary import subjects
 from barnabas.kernels.contract import Buffer
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.log.scan import first_offset
@@ -27,10 +28,12 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import NO_EPOCH, NO_LEADER, TopicPartition, Uuid
 from barnabas.model.isolation import READ_COMMITTED
+from barnabas.model.note import Note
 from barnabas.replication.follower_progress import Follower
 from barnabas.replication.isr_state import IsrState, Proposal
 from barnabas.replication.leader_context import ALONE, LeaderContext
 from barnabas.replication.role import Role
+from barnabas.replication.topic_traffic import TopicTraffic
 
 OFFSET_BYTES = 8
 """A batch begins with its first offset."""
@@ -59,6 +62,7 @@ class Partition:
         "replicas",
         "topic_id",
         "topic_partition",
+        "traffic",
     )
 
     def __init__(
@@ -78,6 +82,8 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.adding: tuple[int, ...] = ()
         self.removing: tuple[int, ...] = ()
+        self.traffic: TopicTraffic | None = None
+        """The numbers of its topic, which it shares with the others; None before any traffic."""
         self._assigned = NO_LEADER
         self._muted = False
         self._unconfirmed = False
@@ -262,6 +268,16 @@ class Partition:
         return min(self.log.options.min_insync_replicas, len(self.replicas))
 
     @property
+    def replication_factor(self) -> int:
+        """Return how many replicas it should have, without those that a reassignment is adding."""
+        return len(self.replicas) - len(self.adding)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Return whether fewer replicas are in sync than it should have."""
+        return len(self._in_sync.committed) < self.replication_factor
+
+    @property
     def flush_owed(self) -> bool:
         """Whether the flush policy holds back the high watermark."""
         return self._flush_owed
@@ -386,6 +402,43 @@ class Partition:
             for replica in isr
         )
         return self._in_sync.propose(self.topic_partition, self.leader_epoch, isr, epochs)
+
+    def explained(self, proposal: Proposal) -> Note:
+        """Return the note of a proposed ISR: who joins or leaves, and how far behind it is."""
+        before, after = self._in_sync.committed, proposal.isr
+        end, now_ms = self.log.log_end_offset, self._leader_context.clock_ms()
+        changed = set(before) ^ set(after)
+        is_shrink = len(after) < len(before)
+        data = {
+            "from": list(before),
+            "to": list(after),
+            "leader": self._broker_id,
+            "leader_epoch": self.leader_epoch,
+            "high_watermark": self.log.high_watermark,
+            "end_offset": end,
+            "min_isr": self.min_isr,
+            "replicas": [
+                {
+                    "id": follower.broker_id,
+                    "end_offset": follower.end_offset,
+                    "behind": max(end - follower.end_offset, 0) if follower.end_offset >= 0 else -1,
+                    "caught_up_ms_ago": now_ms - follower.caught_up_ms
+                    if follower.caught_up_ms
+                    else -1,
+                    "alive": self._leader_context.is_alive(follower.broker_id),
+                }
+                for follower in self._followers.values()
+                if follower.broker_id in changed
+            ],
+        }
+        if is_shrink:
+            data["lag_ms_max"] = self._leader_context.lag_ms_max()
+        return Note(
+            "isr.shrink" if is_shrink else "isr.expand",
+            subjects.partition(*self.topic_partition),
+            "lag-time" if is_shrink else "caught-up",
+            data,
+        )
 
     def proposal_accepted(
         self, proposal: Proposal, isr: tuple[int, ...], partition_epoch: int

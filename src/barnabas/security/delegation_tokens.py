@@ -98,6 +98,13 @@ class DelegationTokens:
         assert self._secret is not None, "there are no tokens without a secret"
         return hmac.digest(self._secret, token_id.encode(), "sha512")
 
+    def _new_id(self) -> str:
+        """Return a random id; a command would take one that begins with a dash for an option."""
+        while True:
+            token_id = urlsafe_b64encode(self._random_bytes(16)).rstrip(b"=").decode()
+            if not token_id.startswith("-"):
+                return token_id
+
     # logins by SCRAM
 
     def find_login(self, mechanism: ScramMechanism, token_id: str) -> TokenLogin | None:
@@ -131,7 +138,7 @@ class DelegationTokens:
         now_ms: int,
     ) -> DelegationToken:
         """Return a new token, which is not known until it is stored and set."""
-        token_id = urlsafe_b64encode(self._random_bytes(16)).rstrip(b"=").decode()
+        token_id = self._new_id()
         longest_ms = lifetimes.longest_ms
         if max_lifetime_ms > 0:
             longest_ms = min(longest_ms, max_lifetime_ms)

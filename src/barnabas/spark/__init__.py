@@ -18,6 +18,7 @@ Options, their meanings and the row schema are those of Spark's own Kafka connec
     writers.py          batch and stream writers           sink_rows.py  rows as records
     sink_task.py        sends rows, exactly once in a transaction
     session.py          Spark for a command                mirroring.py  tasks of a mirror
+    stream_metrics.py   figures of streams, by Spark's reports
 
 The planning parts (all from options.py to offset_ranges.py) know neither Spark nor a broker. SQL
 and pipelines build on `format("barnabas")`, and on offset_ranges.py and range_reader.py, which need

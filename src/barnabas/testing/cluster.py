@@ -23,6 +23,8 @@ server (given, or started for the cluster, which needs Java). `stop` is a contro
 is lost. After either, `start` brings brokers back on the same ports. Leaving the `with` block (or
 `close`) stops the brokers and removes their data.
 
+With `metrics=True` each broker serves its metrics, at `metrics_url(number)`.
+
 `security` is one of Kafka's protocols: `sasl_ssl` and `sasl_plaintext` (users have passwords, by
 SCRAM), or `ssl` (users have certificates). ACLs are on, and `admin` is a super user.
 """
@@ -69,6 +71,7 @@ class Member:
         self.runner = runner
         self.address: tuple[str, int] | None = None
         self.running = False
+        self.metrics_port: int | None = None
         self.peers: tuple[int, int] | None = None
         """Port on which it listens for other brokers, and port of the proxy that they dial."""
 
@@ -86,16 +89,19 @@ class Cluster:
         wired: bool = False,
         security: str | None = None,
         zookeeper: str | None = None,
+        metrics: bool = False,
         runner: Runner | None = None,
     ) -> None:
         """Describe a cluster; nothing starts yet.
 
         `options` are broker options by their Kafka names; groups do not wait for more members
-        unless `group.initial.rebalance.delay.ms` is set. `racks` has the `broker.rack` of each
-        broker, in order. `wired` brokers talk to each other through proxies that `partition` cuts.
+        unless `group.initial.rebalance.delay.ms` is set, and the diary is kept in no topic unless
+        `barnabas.diary.enable` is. `racks` has the `broker.rack` of each broker, in order. `wired`
+        brokers talk to each other through proxies that `partition` cuts.
         `security` is the security protocol of all connections, those between brokers included.
-        `zookeeper` is the address of a running server, for brokers in processes. `runner` replaces
-        the way to run a single broker.
+        `zookeeper` is the address of a running server, for brokers in processes. With
+        `metrics`, each broker serves its metrics over HTTP. `runner` replaces the way to run a
+        single broker.
         """
         if brokers < 1 or (runner is not None and brokers != 1):
             raise InvalidValueError(f"brokers={brokers}: must be at least 1, and 1 with a runner")
@@ -116,6 +122,7 @@ class Cluster:
         self._racks = tuple(racks)
         self._wired = wired
         self._wires: Wires | None = None
+        self._metrics = metrics
         self._options = {name: str(value) for name, value in (options or {}).items()}
         self._count = brokers
         self._process = process
@@ -199,6 +206,13 @@ class Cluster:
             if member.running and member.address is not None
         ]
 
+    def metrics_url(self, number: int = 0) -> str:
+        """Return where a broker serves its metrics; the cluster must have been started."""
+        port = self._members[number].metrics_port if number < len(self._members) else None
+        if port is None:
+            raise InvalidValueError("no metrics are served: start a Cluster(metrics=True)")
+        return f"http://127.0.0.1:{port}/metrics"
+
     @property
     def data_dir(self) -> Path:
         """Return the directory of all data of this cluster, until it is closed."""
@@ -212,6 +226,8 @@ class Cluster:
             self._members = self._make_members()
             if self._wired:
                 self._lay_wires()
+            if self._metrics:
+                self._choose_metrics_ports()
         for member in self._chosen(number):
             assert not member.running, f"broker {member.number} is already running"
             member.address = member.runner.start(self._options_of(member))
@@ -225,7 +241,10 @@ class Cluster:
             "listeners": f"{self._protocol}://127.0.0.1:{port}",
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
             "group.initial.rebalance.delay.ms": "0",  # tests need not wait for more members
+            "barnabas.diary.enable": "false",  # a test has the topics that it makes
         }
+        if member.metrics_port is not None:
+            options["barnabas.metrics.listener"] = f"127.0.0.1:{member.metrics_port}"
         if self._protocol != "PLAINTEXT":
             options |= self._secured().broker_options()
         if member.peers is not None:
@@ -335,6 +354,12 @@ class Cluster:
         for member in self._members:
             own = free_port()
             member.peers = own, self._wires.front(member.number, own)
+
+    def _choose_metrics_ports(self) -> None:
+        from barnabas.testing.zookeeper import free_port
+
+        for member in self._members:
+            member.metrics_port = free_port()
 
     def _chosen(self, number: int | None) -> list[Member]:
         return self._members if number is None else [self._members[number]]

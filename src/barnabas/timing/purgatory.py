@@ -85,6 +85,11 @@ class Purgatory:
         return self._waiting
 
     @property
+    def watched(self) -> int:
+        """Return how often operations are watched: one that waits for three keys counts thrice."""
+        return sum(map(len, self._watchers.values()))
+
+    @property
     def key_count(self) -> int:
         """Return the number of watched keys."""
         return len(self._watchers)

@@ -21,6 +21,8 @@ from enum import Enum, auto
 from typing import Final
 
 from barnabas.config.broker.transactions import TransactionsOptions
+from barnabas.diary import subjects
+from barnabas.metrics.instruments import Counter
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import NO_EPOCH, TopicPartition
 from barnabas.model.outcome import Reply, StateRecord, TimerChange
@@ -35,9 +37,15 @@ from barnabas.transactions.answers import (
 from barnabas.transactions.enlisting import partitions_of, result_of
 from barnabas.transactions.outcome import MarkerRequest, TransactionOutcome
 from barnabas.transactions.rules import Verdict
+from barnabas.transactions.state import State
 from barnabas.transactions.transaction import NO_PRODUCER_ID, Producer, Transaction
 from barnabas.transactions.transactional_id import Progress
-from barnabas.transactions.transactional_ids import RETRY_BACKOFF_MS, TransactionalIds, together
+from barnabas.transactions.transactional_ids import (
+    RETRY_BACKOFF_MS,
+    MarkerBacklog,
+    TransactionalIds,
+    together,
+)
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -65,10 +73,17 @@ class _Phase(Enum):
 class TransactionCoordinator:
     """The transactional ids of one partition, while this broker leads it."""
 
-    def __init__(self, options: TransactionsOptions, coordinator_epoch: int) -> None:
+    def __init__(
+        self,
+        options: TransactionsOptions,
+        coordinator_epoch: int,
+        timed_out: Counter | None = None,
+    ) -> None:
+        """Begin to load; `timed_out` counts the transactions aborted by their time-out."""
         self._options = options
         self._ids = TransactionalIds(coordinator_epoch)
         self._phase = _Phase.LOADING
+        self._timed_out = timed_out or Counter()
 
     @property
     def coordinator_epoch(self) -> int:
@@ -124,6 +139,11 @@ class TransactionCoordinator:
         """Return the committed state of a transactional id."""
         entry = self._ids.entries.get(transactional_id)
         return entry.current if entry is not None else None
+
+    @property
+    def backlog(self) -> MarkerBacklog:
+        """What ended transactions still wait for."""
+        return self._ids.backlog()
 
     # Requests
 
@@ -240,7 +260,7 @@ class TransactionCoordinator:
                 error_code=code, producer_id=granted.producer_id, producer_epoch=granted.epoch
             )
 
-        return self._answer(request.transactional_id, decide, respond, token)
+        return self._answer(request.transactional_id, decide, respond, token, is_end=True)
 
     # Markers
 
@@ -271,11 +291,26 @@ class TransactionCoordinator:
 
     def abort_timed_out(self, now_ms: int) -> list[TransactionOutcome]:
         """Abort the transactions that have timed out."""
-        return [
-            self._ids.write(transactional_id, target)
-            for transactional_id, current in self._settled()
-            if (target := rules.time_out(current, now_ms)) is not None
-        ]
+        outcomes = []
+        for transactional_id, current in self._settled():
+            target = rules.time_out(current, now_ms)
+            if target is not None:
+                outcome = self._counted(self._ids.write(transactional_id, target))
+                _note_abort(outcome, transactional_id, current, "timeout", now_ms)
+                outcomes.append(outcome)
+        return outcomes
+
+    def _counted(self, abort: TransactionOutcome) -> TransactionOutcome:
+        """Count an abort when it is committed: one that fails is decided again."""
+        commit = abort.commit
+        assert commit is not None
+
+        def commit_and_count() -> None:
+            commit()
+            self._timed_out.add()
+
+        abort.commit = commit_and_count
+        return abort
 
     def expire(self, now_ms: int) -> list[TransactionOutcome]:
         """Remove the transactional ids that have expired."""
@@ -302,6 +337,8 @@ class TransactionCoordinator:
         decide: Callable[[Transaction | None], Verdict],
         respond: Callable[[ErrorCode, Producer], object],
         token: Hashable,
+        *,
+        is_end: bool = False,
     ) -> TransactionOutcome:
         """Decide on a request, and answer it now or when its state change is committed."""
         nobody = Producer(NO_PRODUCER_ID, NO_EPOCH)
@@ -328,7 +365,13 @@ class TransactionCoordinator:
         def refuse(error: ErrorCode) -> list[Reply]:
             return [Reply(token, respond(append_failed(error), nobody))]
 
-        return self._ids.write(transactional_id, verdict.target, replies, refuse)
+        outcome = self._ids.write(transactional_id, verdict.target, replies, refuse)
+        if current is not None and current.state is State.ONGOING and _aborts(verdict.target):
+            # A producer ends its own transaction in its epoch; initializing one begins another.
+            cause = "client" if is_end else "fenced"
+            now_ms = verdict.target.last_update_ms
+            _note_abort(outcome, transactional_id, current, cause, now_ms)
+        return outcome
 
     def _verified(
         self, transaction: AddPartitionsToTxnTransaction, producer: Producer, version: int
@@ -350,3 +393,28 @@ class TransactionCoordinator:
         return result_of(
             transaction, ErrorCode.NONE, dict.fromkeys(missing, not_in_transaction(version))
         )
+
+
+def _aborts(target: Transaction) -> bool:
+    return target.state in (State.PREPARE_ABORT, State.COMPLETE_ABORT)
+
+
+def _note_abort(
+    outcome: TransactionOutcome,
+    transactional_id: str,
+    current: Transaction,
+    cause: str,
+    now_ms: int,
+) -> None:
+    outcome.note(
+        "transaction.aborted",
+        subjects.transaction(transactional_id),
+        cause,
+        {
+            "open_ms": now_ms - current.start_ms,
+            "timeout_ms": current.timeout_ms,
+            "partitions": len(current.partitions),
+            "producer_id": current.producer_id,
+            "epoch": current.producer_epoch,
+        },
+    )

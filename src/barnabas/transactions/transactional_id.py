@@ -64,6 +64,11 @@ class TransactionalId:
         """Return whether a partition's marker is missing."""
         return bool(self._awaited)
 
+    @property
+    def awaited_count(self) -> int:
+        """Return how many partitions' markers are missing."""
+        return len(self._awaited)
+
     def await_all(self) -> None:
         """Wait for the markers of all partitions, none of which has been sent."""
         if self.current is not None:

@@ -8,7 +8,7 @@ partition, then the record that it is complete, each retried until it succeeds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
@@ -21,6 +21,17 @@ from barnabas.transactions.transactional_id import TransactionalId
 
 RETRY_BACKOFF_MS: Final = 100
 """Backoff before failed markers and completions are retried."""
+
+
+class MarkerBacklog(NamedTuple):
+    """How many steps are left until the ended transactions are complete."""
+
+    awaited: int
+    """Markers that are being written, or will be."""
+    unsent: int
+    """Those of them that failed, and are sent again."""
+    uncompleted: int
+    """Transactions that have all markers, and whose completion is written again."""
 
 
 class TransactionalIds:
@@ -49,6 +60,19 @@ class TransactionalIds:
             for transactional_id, entry in self.entries.items()
             if entry.pending is None and entry.current is not None
         ]
+
+    def backlog(self) -> MarkerBacklog:
+        """Count what ended transactions still wait for."""
+        awaited = unsent = uncompleted = 0
+        for entry in self.entries.values():
+            if not entry.is_finishing:
+                continue
+            if entry.awaits_markers:
+                awaited += entry.awaited_count
+                unsent += len(entry.unsent())
+            elif entry.pending is None:
+                uncompleted += 1
+        return MarkerBacklog(awaited, unsent, uncompleted)
 
     def write(
         self,

@@ -164,6 +164,7 @@ APIS: Final[tuple[Api, ...]] = (
     Api(74, "ListConfigResources"),
     Api(75, "DescribeTopicPartitions"),
     Api(OWN_KEYS_FROM + 1, "BrokerStanding", cluster_action=True),
+    Api(OWN_KEYS_FROM + 11, "DescribeClientTelemetry"),
 )
 
 API_BY_KEY: Final = {entry.key: entry for entry in APIS}

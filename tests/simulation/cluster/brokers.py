@@ -31,6 +31,7 @@ SESSION_MS = 2000
 
 OPTIONS = {
     "log.dirs": "/data",
+    "barnabas.diary.enable": "false",
     "log.segment.bytes": "3000",
     "log.index.interval.bytes": "200",
     "file.delete.delay.ms": "500",
@@ -189,6 +190,7 @@ class Brokers:
                 files=host.disk,
                 wall_clock=lambda: host.now_ms() / 1000,
                 clock=self.world.loop.time,
+                thread_clock=None,
                 random=host.random,
                 random_bytes=host.random.randbytes,
             )

@@ -24,6 +24,7 @@ def broker(
         "replica.fetch.wait.max.ms": "50",
         "replica.fetch.backoff.ms": "50",
         "controlled.shutdown.retry.backoff.ms": "50",
+        "barnabas.diary.enable": "false",
         **{name.replace("_", "."): value for name, value in options.items()},
     }
     return Broker(BrokerOptions.parse(given), coordination=MemoryCoordination(store), files=disk)

@@ -170,7 +170,8 @@ class Serving:
             logging.getLogger(name).removeHandler(self.lines)
 
     def _make(self, options: Mapping[str, str]) -> WatchedBroker:
-        self.broker = WatchedBroker(BrokerOptions.parse(dict(options)), files=self._files)
+        given = {"barnabas.diary.enable": "false", **options}
+        self.broker = WatchedBroker(BrokerOptions.parse(given), files=self._files)
         self.broker.lines = self.lines
         return self.broker
 

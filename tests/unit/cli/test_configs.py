@@ -60,3 +60,24 @@ def test_what_is_refused_is_named(barnabas: Any, topic: str) -> None:
     assert barnabas("configs", "describe").code == 2
     missing = barnabas("configs", "describe", "--broker", "77")
     assert "broker 77 is not in the cluster; its brokers are [0]" in missing.err
+
+
+def test_levels_of_loggers_are_shown_and_set(barnabas: Any) -> None:
+    def level() -> str:
+        described = barnabas("configs", "describe", "--broker-loggers", "0", "--json")
+        assert described.code == 0, described.err
+        entries = {entry["name"]: entry for entry in json.loads(described.out)}
+        assert entries["root"]["source"] == "broker_logger"
+        value: str = entries["barnabas.console"]["value"]
+        return value
+
+    before = level()
+    alter = ("configs", "alter", "--broker-loggers", "0")
+    run = barnabas(*alter, "--set", "barnabas.console=TRACE")
+    assert run == (0, "options of broker 0's loggers are changed\n", "")
+    assert level() == "TRACE"
+    assert barnabas(*alter, "--delete", "barnabas.console").code == 0
+    assert level() == before
+    run = barnabas(*alter, "--set", "barnabas.consol=TRACE")
+    assert run.code == 1
+    assert "Logger barnabas.consol does not exist!" in run.err

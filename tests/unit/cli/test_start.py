@@ -117,6 +117,27 @@ def test_a_file_and_a_directory_are_one_too_many(options: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("flags", "address"),
+    [
+        ((), None),
+        (("--metrics",), ("127.0.0.1", 9404)),
+        (("--metrics", "0.0.0.0:9405"), ("0.0.0.0", 9405)),
+        (("--metrics", "--id", "1"), ("127.0.0.1", 9404)),
+        (("--metrics", ":1", "--set", "barnabas.metrics.listener=:2"), ("127.0.0.1", 2)),
+    ],
+)
+def test_metrics_are_served_when_asked_for(
+    options: Any, flags: tuple[str, ...], address: tuple[str, int] | None
+) -> None:
+    assert options(*flags).metrics_address == address
+
+
+def test_a_wrong_address_of_metrics_is_named(options: Any) -> None:
+    with pytest.raises(ConfigError, match="listener=9404: must be host:port"):
+        options("--metrics", "9404")
+
+
+@pytest.mark.parametrize(
     ("flags", "listener"),
     [
         ((), None),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from barnabas.client.connection_stats import ConnectionStats, client_metrics, connection_metrics
+from barnabas.client.connection_stats import (
+    ConnectionStats,
+    client_metrics,
+    connection_metrics,
+    with_count,
+)
 
 
 def busy(latency_s: float, *sizes: int) -> ConnectionStats:
@@ -39,3 +44,19 @@ def test_groups_are_named_after_the_client_and_its_brokers() -> None:
     ]
     assert groups["consumer-node-metrics.node-1"]["request-total"] == 1
     assert groups["consumer-node-metrics.node-2"]["request-total"] == 0
+
+
+def test_throttling_is_averaged_over_all_responses() -> None:
+    stats, other = busy(0.01, 10, 10), busy(0.01, 10, 10)
+    stats.throttled(300)
+    stats.throttled(100)
+    metrics = connection_metrics([stats, other], elapsed_s=1.0)
+    assert metrics["throttle-time-total"] == 400
+    assert metrics["throttle-time-avg"] == 100
+    assert metrics["throttle-time-max"] == 300
+
+
+def test_the_number_of_metrics_is_one_more_group() -> None:
+    groups = with_count({"a": {"x": 1.0, "y": 2.0}, "b": {"x": 1.0}})
+    assert groups["kafka-metrics-count"] == {"count": 3}
+    assert groups["a"] == {"x": 1.0, "y": 2.0}

@@ -448,7 +448,13 @@ def test_health_and_metrics(consumer: Make, topic: Topic) -> None:
     assert health["partitions"][str(one)]["lag"] == 0
     assert health["partitions"][str(one)]["doing"] == "fetching"
     assert health["partitions"][str(two)]["doing"] == "paused"
-    metrics = reader.metrics()["consumer-fetch-manager-metrics"]
+    groups = reader.metrics()
+    assert groups[f"consumer-fetch-manager-metrics.{one}"] == {"records-lag": 0, "records-lead": 5}
+    assert groups[f"consumer-fetch-manager-metrics.{name}"]["bytes-consumed-total"] > 0
+    metrics = groups["consumer-fetch-manager-metrics"]
+    assert metrics["fetch-size-max"] <= metrics["bytes-consumed-total"]
+    assert metrics["fetch-throttle-time-max"] == 0
+    assert metrics["records-lead-min"] == 5
     assert metrics["records-consumed-total"] == 10
     assert metrics["fetch-total"] >= 1
     assert reader.config["max_poll_records"] == 500

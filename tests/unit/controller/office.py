@@ -18,6 +18,7 @@ from barnabas.coordination.memory import MemoryCoordination, MemoryStore
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import TopicPartition
+from barnabas.model.note import Note
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaRequest
 from barnabas.wire.messages.update_metadata import (
@@ -101,6 +102,7 @@ class Office:
         self.unclean: set[str] = set()
         self.deletes_topics = True
         self.letters: list[Letter] = []
+        self.notes: list[Note] = []
         self._ids = itertools.count(1)
         self._events: deque[Event] = deque()
 
@@ -146,6 +148,7 @@ class Office:
             allow_unclean=self._allow_unclean,
             new_topic_id=lambda: next(self._ids).to_bytes(16, "big"),
             deletes_topics=self.deletes_topics,
+            note=self.notes.append,
         )
         await self.term.begin()
         self.deliver()

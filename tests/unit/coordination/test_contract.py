@@ -527,3 +527,17 @@ async def test_transactions_side_by_side_each_succeed_or_fail(service):
     with pytest.raises(SessionExpired):
         await one.multi_each([[Create("/d")]])
     await one.close()
+
+
+async def test_each_request_that_is_answered_is_measured(service):
+    one = await service.connect()
+    await one.create("/before")
+    seconds = []
+    one.measure(seconds.append)
+    await one.create("/a")
+    await one.get("/a")
+    with pytest.raises(NoNode):
+        await one.get("/missing")
+    assert len(seconds) == 3
+    assert all(0 <= each < 60 for each in seconds)
+    await one.close()

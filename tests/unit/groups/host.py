@@ -16,6 +16,7 @@ from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.options import GroupOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import Uuid
+from barnabas.model.note import Note
 from barnabas.model.outcome import Outcome, Reply, StateRecord
 from barnabas.wire.codec import decode, encode
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -66,6 +67,7 @@ class Host:
         self.log: list[tuple[StateRecord, int | None] | tuple[int, bool]] = []
         self.answers: dict[Hashable, Any] = {}
         self.fail_with: ErrorCode | None = None
+        self.notes: list[Note] = []
         self._versions: dict[Hashable, int] = {}
         self._tokens = itertools.count(1)
         self._ids = itertools.count(1)
@@ -119,6 +121,7 @@ class Host:
             assert outcome.undo is not None, "records without a way back"
             replies = outcome.undo(self.fail_with)
         else:
+            self.notes += outcome.notes
             producer_id = outcome.producer[0] if outcome.producer else None
             self.log += [(record, producer_id) for record in outcome.records]
             for record in outcome.records:

@@ -169,7 +169,7 @@ def test_an_unreadable_node_does_not_hide_the_others(caplog: pytest.LogCaptureFi
         await tree.create("/kafka-acl/Topic/broken", b"?")
         assert await store.load() == [Binding(ORDERS, READ)]
 
-    with caplog.at_level(logging.ERROR, "barnabas.acls"):
+    with caplog.at_level(logging.ERROR, "barnabas.authorizer"):
         asyncio.run(story())
     (record,) = caplog.records
     assert "Topic:LITERAL:broken" in record.getMessage()

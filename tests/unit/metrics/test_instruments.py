@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.metrics.instruments import BUCKETS_MAX, Counter, Gauge, Histogram
+from barnabas.metrics.instruments import (
+    BUCKET_OF,
+    BUCKETS_MAX,
+    Counter,
+    Gauge,
+    Histogram,
+    SizeHistogram,
+)
 
 
 def test_a_counter_counts() -> None:
@@ -72,6 +79,39 @@ def test_quantiles_come_in_one_pass() -> None:
 def test_an_empty_histogram_says_zero() -> None:
     histogram = Histogram()
     assert (histogram.count, histogram.mean, histogram.quantile(0.99)) == (0, 0.0, 0)
+
+
+def test_quantiles_are_those_of_two_windows() -> None:
+    """The counts go on; a value is gone from the quantiles after it was in two windows."""
+    histogram = Histogram()
+    histogram.record(30)
+    histogram.rotate()
+    histogram.record(1_000_000)
+    assert histogram.quantiles(0.5, 1.0) == [30, pytest.approx(1_000_000, rel=0.03)]
+    histogram.rotate()
+    assert histogram.quantiles(0.5, 1.0) == [pytest.approx(1_000_000, rel=0.03)] * 2
+    histogram.record(7)
+    assert histogram.quantile(0.1) == 7
+    histogram.rotate()
+    assert histogram.quantiles(0.5, 1.0) == [7, 7]
+    histogram.rotate()
+    assert histogram.quantile(0.99) == 0
+    assert (histogram.count, histogram.total) == (3, 1_000_037)
+    assert sum(count for _, count in histogram.buckets()) == 3
+
+
+@given(st.lists(st.integers(0, 2**18)))
+def test_a_size_histogram_is_recorded_in_without_a_call(values: list[int]) -> None:
+    quick, plain = SizeHistogram(), Histogram()
+    for value in values:
+        plain.record(value)
+        try:
+            quick.counts[BUCKET_OF[value]] += 1
+        except IndexError:
+            quick.record(value)
+    assert quick.buckets() == plain.buckets()
+    assert quick.quantiles(0.5, 0.99) == plain.quantiles(0.5, 0.99)
+    assert quick.total == pytest.approx(plain.total, rel=1 / 32)
 
 
 def test_memory_stays_bounded_whatever_is_recorded() -> None:

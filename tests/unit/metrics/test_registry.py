@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.metric import Kind, Metric, label_text
 from barnabas.metrics.registry import Registry
 
 REQUESTS = Metric("requests_total", Kind.COUNTER, "Requests.", ("api", "listener"))
 SIZE = Metric("size", Kind.GAUGE, "Size.", ("partition",))
+SECONDS = Metric("seconds", Kind.BUCKETS, "Seconds.")
 TIMES = Metric("times", Kind.QUANTILES, "Times.")
 
 
@@ -66,6 +68,21 @@ def test_what_is_removed_is_gone() -> None:
     assert [values for _, series in registry.families() for values, _ in series] == [("1",)]
     assert registry.remove(SIZE, "1")
     assert list(registry.families()) == []
+
+
+def test_a_part_may_register_its_own_histogram_and_windows_are_rotated() -> None:
+    registry = Registry()
+    own = Histogram()
+    registry.add(TIMES, own)
+    registry.add(SECONDS, own)
+    assert registry.histogram(TIMES) is own
+    own.record(5)
+    registry.rotate()
+    registry.rotate()
+    assert (own.quantile(0.5), own.count) == (0, 1), "rotated once a time, not once a metric"
+    own.record(6)
+    registry.rotate()
+    assert own.quantile(0.5) == 6
 
 
 def test_label_texts_are_escaped_and_leave_empty_values_out() -> None:

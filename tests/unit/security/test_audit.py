@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from barnabas.security import audit
+from barnabas.security.acl.binding import Binding, Entry, Pattern, PatternType, Permission
 from barnabas.security.audit import AuditLog
+from barnabas.security.authorizer import Operation, ResourceType
 
 
 class Clock:
@@ -199,3 +201,103 @@ def test_an_address_that_guesses_has_a_limit_that_others_do_not_share(
     (told,) = lines(caplog)
     assert (told["event"], told["host"]) == ("suppressed", "h")
     assert told["count"] == 100 - audit.LINES_PER_WINDOW_MAX
+
+
+AUTHORIZER = "barnabas.authorizer"
+
+
+@pytest.fixture
+def kafka_lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """Return the new lines in Kafka's words."""
+    caplog.set_level(logging.INFO, AUTHORIZER)
+
+    def new() -> list[str]:
+        found = [each.getMessage() for each in caplog.records if each.name == AUTHORIZER]
+        caplog.clear()
+        return found
+
+    return new
+
+
+def test_a_denial_is_a_line_in_kafkas_words(
+    log: AuditLog, clock: Clock, kafka_lines: Callable[[], list[str]]
+) -> None:
+    """Repeats are counted as references to the resource."""
+    for _ in range(3):
+        decide(log)
+    words = (
+        "Principal = User:eve is Denied operation = READ from host = h on resource = "
+        "Topic:LITERAL:t for request = Fetch with resourceRefCount = {} based on rule "
+        "no ACL matches"
+    )
+    assert kafka_lines() == [words.format(1)]
+    clock.let_pass(audit.WINDOW_MS)
+    assert kafka_lines() == [words.format(2)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rule"),
+    [
+        (Pattern(ResourceType.TOPIC, "t"), "DENY User:eve READ host *"),
+        (
+            Pattern(ResourceType.TOPIC, "*"),
+            "DENY User:eve READ host * on Topic:LITERAL:*",
+        ),
+        (
+            Pattern(ResourceType.TOPIC, "t", PatternType.PREFIXED),
+            "DENY User:eve READ host * on Topic:PREFIXED:t",
+        ),
+    ],
+)
+def test_the_rule_is_spelled_out(
+    log: AuditLog, kafka_lines: Callable[[], list[str]], pattern: Pattern, rule: str
+) -> None:
+    binding = Binding(pattern, Entry("User:eve", "*", Operation.READ, Permission.DENY))
+    log.decision("User:eve", "h", "SSL", "Fetch", "READ", "Topic:t", False, lambda: binding)
+    (line,) = kafka_lines()
+    assert line.endswith(f" with resourceRefCount = 1 based on rule {rule}")
+
+
+def test_grants_are_logged_for_debugging(
+    log: AuditLog, caplog: pytest.LogCaptureFixture, kafka_lines: Callable[[], list[str]]
+) -> None:
+    decide(log, allowed=True)
+    assert kafka_lines() == []
+    caplog.set_level(logging.DEBUG, AUTHORIZER)
+    assert log.logs_allowed
+    decide(log, allowed=True)
+    (line,) = kafka_lines()
+    assert line.startswith("Principal = User:eve is Allowed operation = READ ")
+
+
+def test_one_of_both_logs_may_be_silent(
+    log: AuditLog, caplog: pytest.LogCaptureFixture, kafka_lines: Callable[[], list[str]]
+) -> None:
+    caplog.set_level(logging.ERROR, "barnabas.audit")
+    caplog.set_level(logging.INFO, AUTHORIZER)
+    decide(log)
+    assert [record.name for record in caplog.records] == [AUTHORIZER]
+    caplog.clear()
+    log.event("acl.created", "User:eve", "h", "SSL")
+    assert caplog.records == []
+
+
+def test_names_in_kafkas_words_forge_no_line(
+    log: AuditLog, kafka_lines: Callable[[], list[str]]
+) -> None:
+    decide(log, "User:eve\nPrincipal = User:admin is Allowed", "t\u2028" + "x" * 1000)
+    (line,) = kafka_lines()
+    assert line.isprintable()
+    assert len(line) < 600
+
+
+def test_the_object_has_its_keys_for_machines(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    decide(log)
+    (record,) = caplog.records
+    extra = vars(record)
+    assert (extra["event"], extra["summary"]) == ("authorization", "authorization denied")
+    assert extra["fields"]["principal"] == "User:eve"
+    assert extra["fields"]["count"] == 1
+    assert "time" not in extra["fields"]

@@ -52,6 +52,14 @@ def test_an_id_is_base64_without_padding(token: DelegationToken) -> None:
     assert token.token_id == "AAECAwQFBgcICQoLDA0ODw"
 
 
+def test_no_id_looks_like_an_option() -> None:
+    """Commands take ids as arguments."""
+    drawn = iter([b"\xf8" + bytes(15), b"\xfb" + bytes(15), b"\xf7" + bytes(15)])
+    tokens = DelegationTokens("abc", lambda size: next(drawn))
+    token = tokens.create(ALICE, ALICE, [], 0, TIMES, NOW_MS)
+    assert token.token_id == "9w" + 20 * "A"
+
+
 @pytest.mark.parametrize(
     ("asked_ms", "longest_ms", "expiry_ms"),
     [(0, 7000, 1000), (-1, 7000, 1000), (9000, 7000, 1000), (3000, 3000, 1000), (500, 500, 500)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import urllib.request
 from collections.abc import Mapping
 
 import pytest
@@ -234,3 +235,20 @@ def test_only_wired_brokers_are_cut_apart() -> None:
         for numbers in ((0, 2), (1, 1)):
             with pytest.raises(InvalidValueError, match="must be two different ones from 0 to 1"):
                 cluster.partition(*numbers)
+
+
+@pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
+def test_metrics_are_served_where_the_cluster_says(process: bool) -> None:
+    with Cluster(process=process, metrics=True) as cluster:
+        url = cluster.metrics_url()
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            assert b"barnabas_scrapes_total" in answer.read()
+        cluster.restart(0)
+        assert cluster.metrics_url() == url
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            assert answer.status == 200
+
+
+def test_without_metrics_there_is_no_address() -> None:
+    with pytest.raises(InvalidValueError, match=r"no metrics are served: start a Cluster\(metrics"):
+        Cluster().metrics_url()

@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from barnabas.admin import client_telemetry, producers, quotas, tokens
 from barnabas.admin import cluster as typed_cluster
 from barnabas.admin import configs as typed_configs
 from barnabas.admin import groups as typed_groups
 from barnabas.admin import offsets as typed_offsets
-from barnabas.admin import producers, quotas, tokens
 from barnabas.admin.core import open_client, within
 from barnabas.blocking.admin import (
     cluster,
@@ -25,7 +25,7 @@ from barnabas.blocking.admin import (
 from barnabas.blocking.loop_thread import LoopThread
 from barnabas.client.client_id import admin_client_id
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.client.connection_stats import refuse_raw
+from barnabas.client.connection_stats import refuse_raw, with_count
 from barnabas.client.errors import IllegalStateError
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.options import parse_client_options
@@ -95,7 +95,7 @@ class KafkaAdminClient:
         client = self.client
 
         async def read() -> dict[str, dict[str, float]]:
-            return client.metrics("admin-client")
+            return with_count(client.metrics("admin-client"))
 
         return self._thread.call(read())
 
@@ -193,3 +193,4 @@ class KafkaAdminClient:
     describe_client_quotas = call(quotas.describe_client_quotas)
     alter_client_quotas = call(quotas.alter_client_quotas)
     describe_quota_usage = call(quotas.describe_quota_usage)
+    describe_client_telemetry = call(client_telemetry.describe_client_telemetry)

@@ -31,7 +31,7 @@ from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.acl.binding import Binding, Entry, Pattern, PatternType, check_binding
 from barnabas.security.acl.filter import BindingFilter
 
-logger = logging.getLogger("barnabas.acls")
+logger = logging.getLogger("barnabas.authorizer")
 
 NOTICE_KEPT_MS = 15 * 60 * 1000
 """How long a notice is kept, since this broker first saw it: every other has seen it by then."""

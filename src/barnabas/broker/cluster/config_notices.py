@@ -22,7 +22,7 @@ from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.model.errors import BarnabasError, CorruptFileError
 
-logger = logging.getLogger("barnabas.configs")
+logger = logging.getLogger("barnabas.config")
 
 KEPT = 1000
 """How many notices are kept: every broker has seen older ones long ago."""

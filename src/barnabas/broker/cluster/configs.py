@@ -8,30 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
+from barnabas.broker.cluster.broker_loggers import BrokerLoggers
 from barnabas.config.alteration import (
     Change,
     alter_broker,
+    alter_client_metrics,
     alter_cluster,
     alter_topic,
     replace_broker,
+    replace_client_metrics,
     replace_cluster,
     replace_topic,
 )
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.option import Kind
-from barnabas.config.sources import BrokerSources, Described
+from barnabas.config.sources import BrokerSources, Described, describe_client_metrics
 from barnabas.config.topic import TopicOptions, validate_overrides
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import ConfigError, RequestError
 from barnabas.security.password_encoder import Encoding, PasswordEncoder
 
-logger = logging.getLogger("barnabas.configs")
+logger = logging.getLogger("barnabas.config")
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of config resources, as numbered on the wire."""
+
+CLIENT_METRICS_ENTITY = "client-metrics"
+"""Where the options of client-metrics resources are below /config, as Kafka would name it."""
 
 Store = Callable[[str, str, Mapping[str, str]], Awaitable[None]]
 """Makes an entity's configs durable: entity type, name, values."""
@@ -55,7 +61,10 @@ class Configs:
         self._topic_exists = topic_exists
         self._check = check
         self._topics: dict[str, Mapping[str, str]] = {}
+        self._client_metrics: dict[str, Mapping[str, str]] = {}
         self._lock = asyncio.Lock()
+        self.loggers = BrokerLoggers()
+        """The levels of this process's loggers."""
 
     @property
     def options(self) -> BrokerOptions:
@@ -93,6 +102,18 @@ class Configs:
         else:
             self._topics[topic] = dict(overrides)
 
+    def set_client_metrics(self, name: str, values: Mapping[str, str]) -> None:
+        """Set the options of a client-metrics resource; without options there is none."""
+        if values:
+            self._client_metrics[name] = dict(values)
+        else:
+            self._client_metrics.pop(name, None)
+
+    @property
+    def client_metrics(self) -> list[str]:
+        """The names of the client-metrics resources."""
+        return sorted(self._client_metrics)
+
     def set_dynamic(self, name: str, values: Mapping[str, str]) -> bool:
         """Set dynamic broker configs; return False if they are another's, or invalid and logged."""
         try:
@@ -120,7 +141,7 @@ class Configs:
         return self._sources.describe_topic(overrides, names)
 
     def describe(
-        self, resource_type: int, name: str, names: Iterable[str] | None
+        self, resource_type: int, name: str, names: Collection[str] | None
     ) -> list[Described]:
         """Describe a resource, as DescribeConfigs names it."""
         if resource_type == TOPIC:
@@ -131,7 +152,17 @@ class Configs:
                 return self._sources.describe_cluster(names)
             self._check_broker(name)
             return self._sources.describe(names)
-        if resource_type in (CLIENT_METRICS, GROUP, BROKER_LOGGER):
+        if resource_type == BROKER_LOGGER:
+            self._check_broker(name)
+            return self.loggers.describe(names)
+        if resource_type == CLIENT_METRICS:
+            if not name:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    "the name of a client-metrics resource must not be empty",
+                )
+            return describe_client_metrics(self._client_metrics.get(name, {}), names)
+        if resource_type == GROUP:
             return []
         raise _unsupported(resource_type)
 
@@ -145,6 +176,10 @@ class Configs:
         dry_run: bool,
     ) -> None:
         """Change single values."""
+        if resource_type == BROKER_LOGGER:
+            self._check_broker(name)
+            self.loggers.alter(changes, dry_run=dry_run)
+            return
         async with self._lock:
             if resource_type == TOPIC:
                 self._check_topic_exists(name)
@@ -157,6 +192,8 @@ class Configs:
                 values = alter_broker(self._sources, changes)
                 await self._check_usable(values, (change.name for change in changes))
                 values = self._encrypted(values)
+            elif resource_type == CLIENT_METRICS:
+                values = alter_client_metrics(name, self._client_metrics.get(name, {}), changes)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -183,6 +220,8 @@ class Configs:
                 checked = replace_broker(self._sources, values)
                 await self._check_usable(checked, values)
                 checked = self._encrypted(checked)
+            elif resource_type == CLIENT_METRICS:
+                checked = replace_client_metrics(name, values)
             else:
                 raise _unsupported(resource_type)
             if not dry_run:
@@ -249,6 +288,8 @@ def _is_secret(name: str) -> bool:
 def _entity(resource_type: int, name: str) -> tuple[str, str]:
     if resource_type == TOPIC:
         return "topics", name
+    if resource_type == CLIENT_METRICS:
+        return CLIENT_METRICS_ENTITY, name
     return "brokers", name or nodes.DEFAULT_ENTITY
 
 

@@ -56,6 +56,11 @@ class ControllerChannels:
         self._post = post
         self._channels: dict[int, tuple[int, asyncio.Queue[Letter], asyncio.Task[None]]] = {}
 
+    @property
+    def waiting(self) -> dict[int, int]:
+        """Return how many requests wait to be sent to each broker."""
+        return {broker_id: queue.qsize() for broker_id, (_, queue, _) in self._channels.items()}
+
     def send(self, letters: Iterable[Letter]) -> None:
         """Queue requests for their brokers."""
         alive = self._term.knowledge.brokers

@@ -22,9 +22,11 @@ from barnabas.config.broker import BrokerOptions
 from barnabas.controller.leadership import LEADER_OF_A_DELETED_TOPIC
 from barnabas.controller.outbox import Request
 from barnabas.coordination.contract import ServiceUnavailable
+from barnabas.diary import subjects
 from barnabas.metadata.cluster_view import BrokerView, ClusterView, PartitionView, TopicView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.ids import NO_EPOCH, NO_LEADER, TopicPartition, Uuid
+from barnabas.model.note import Note, NoteSink, unnoted
 from barnabas.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
@@ -72,6 +74,7 @@ class ControllerCommands:
         on_topic: Callable[[Uuid], None],
         on_topic_removed: Callable[[str], None],
         on_cluster_changed: Callable[[], None],
+        note: NoteSink = unnoted,
     ) -> None:
         """Keep `cluster` up to date with the controller's metadata.
 
@@ -88,6 +91,7 @@ class ControllerCommands:
         self._on_topic = on_topic
         self._on_topic_removed = on_topic_removed
         self._on_cluster_changed = on_cluster_changed
+        self._note = note
         self._controller_epoch = 0
         self._connection: ControllerConnection | None = None
         """The connection of the last request; None if it was from the controller on this broker."""
@@ -104,6 +108,7 @@ class ControllerCommands:
         async with self._lock:
             refusal = self._refusal(request, connection)
             if refusal is not ErrorCode.NONE:
+                self._note_refusal(request, refusal)
                 return _refused(request, refusal)
             self._controller_epoch = request.controller_epoch
             self._connection = connection
@@ -149,6 +154,18 @@ class ControllerCommands:
         if request.broker_epoch != NO_EPOCH and request.broker_epoch < self._registration.epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         return ErrorCode.NONE
+
+    def _note_refusal(self, request: Request, code: ErrorCode) -> None:
+        of_broker = code is ErrorCode.STALE_BROKER_EPOCH
+        data = {
+            "request": type(request).__name__.removesuffix("Request"),
+            "controller": request.controller_id,
+            "epoch": request.broker_epoch if of_broker else request.controller_epoch,
+            "known": self._registration.epoch if of_broker else self._controller_epoch,
+        }
+        cause = "stale-broker-epoch" if of_broker else "stale-controller-epoch"
+        subject = subjects.broker(self._registration.view.broker_id)
+        self._note(Note("role.refused", subject, cause, data))
 
     def _is_superseded(self, connection: ControllerConnection | None) -> bool:
         """Return whether the controller has used a newer connection since."""

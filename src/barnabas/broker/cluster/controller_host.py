@@ -18,12 +18,14 @@ from typing import TypeVar
 from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.controller_channels import ControllerChannels
 from barnabas.broker.cluster.controller_commands import ControllerCommands
+from barnabas.broker.cluster.controller_metrics import ControllerMetrics
 from barnabas.broker.cluster.dialer import Dialer
+from barnabas.broker.cluster.event_queue import EventQueue
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.loop import Conditions, spawn
 from barnabas.controller.guarded_tree import ControllerMoved
+from barnabas.controller.states import ControllerState
 from barnabas.controller.term import Term
-from barnabas.controller.watches import Event
 from barnabas.coordination.contract import (
     BadVersion,
     Coordination,
@@ -35,12 +37,14 @@ from barnabas.coordination.contract import (
     Set,
 )
 from barnabas.coordination.contract import Event as TreeEvent
+from barnabas.diary import subjects
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.config_store import ConfigStore
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, ConfigError, CorruptFileError, RequestError
 from barnabas.model.ids import new_uuid
+from barnabas.model.note import Note, NoteSink, unnoted
 
 logger = logging.getLogger("barnabas.controller")
 
@@ -65,8 +69,11 @@ class ControllerHost:
         silence: Silence,
         now_ms: Callable[[], int],
         random_bytes: Callable[[int], bytes],
+        metrics: ControllerMetrics,
+        note: NoteSink = unnoted,
     ) -> None:
         self.broker_id = broker_id
+        self.metrics = metrics
         self._tree = tree
         self._cluster = cluster
         self._configs = configs
@@ -76,9 +83,10 @@ class ControllerHost:
         self._silence = silence
         self._now_ms = now_ms
         self._random_bytes = random_bytes
+        self._note = note
         self._term: Term | None = None
         self._channels: ControllerChannels | None = None
-        self._queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._queue = EventQueue(metrics.waits)
         self._task: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -89,6 +97,16 @@ class ControllerHost:
     def term(self) -> Term | None:
         """Return the term, while this broker is the controller."""
         return self._term
+
+    @property
+    def events_waiting(self) -> int:
+        """Return how many events wait for the controller, 0 on other brokers."""
+        return len(self._queue) if self._term is not None else 0
+
+    @property
+    def requests_waiting(self) -> dict[int, int]:
+        """Return how many requests of the controller wait for each broker."""
+        return self._channels.waiting if self._channels is not None else {}
 
     async def start(self) -> bool:
         """Find the controller, or hold an election; return whether it is this broker."""
@@ -106,6 +124,8 @@ class ControllerHost:
 
     async def retire(self) -> None:
         """Stop, and let the others hold an election at once."""
+        if self._term is not None:
+            self._note_term("controller.resigned", "stopped", self._term.epoch)
         await self.stop()
         if self._tree.state is SessionState.CONNECTED:
             with contextlib.suppress(BarnabasError, TimeoutError):  # the session's end will do it
@@ -118,17 +138,28 @@ class ControllerHost:
             logger.info(
                 "broker %d is no longer the controller: epoch=%d", self.broker_id, self._term.epoch
             )
+            lost = self._tree.state is SessionState.EXPIRED
+            cause = "session-lost" if lost else "overtaken"
+            self._note_term("controller.resigned", cause, self._term.epoch)
         await self._leave()
         self._cluster.controller_id = -1
 
-    async def call(self, work: Callable[[Term], Awaitable[Result]]) -> Result:
-        """Run work in the controller's queue; raise NOT_CONTROLLER if this broker is not it."""
+    async def call(
+        self,
+        work: Callable[[Term], Awaitable[Result]],
+        state: ControllerState = ControllerState.IDLE,
+    ) -> Result:
+        """Run work in the controller's queue; raise NOT_CONTROLLER if this broker is not it.
+
+        `state` is what the controller does meanwhile; the term's own events know theirs.
+        """
         term = self._term
         if term is None or self._silence.is_silent:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller")
         outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
         async def event() -> None:
+            term.state = state
             try:
                 result = await work(term)
             except (ControllerMoved, SessionExpired):
@@ -144,14 +175,14 @@ class ControllerHost:
             if not outcome.done():
                 outcome.set_result(result)
 
-        self._queue.put_nowait(event)
+        self._queue.post(event)
         self.decided.watch(lambda: self._term is not term, _ended(outcome))
         return await outcome
 
     def unclean_election_allowed(self) -> None:
         """Elect leaders for partitions without one, if this broker is the controller."""
         if self._term is not None:
-            self._queue.put_nowait(self._term.unclean_election_allowed)
+            self._queue.post(self._term.unclean_election_allowed)
 
     async def rebalance_leaders(self) -> None:
         """Elect preferred replicas, if this broker is the controller."""
@@ -161,7 +192,10 @@ class ControllerHost:
         keys = self._term.balance.to_rebalance(percentage)
         if keys:
             with contextlib.suppress(RequestError):  # another broker may be the controller by now
-                await self.call(lambda term: term.balance.elect_preferred(keys))
+                await self.call(
+                    lambda term: term.balance.elect_preferred(keys),
+                    ControllerState.AUTO_LEADER_BALANCE,
+                )
 
     async def all_delivered(self, timeout_ms: int) -> None:
         """Wait until all brokers have received every decision so far, or the timeout expires."""
@@ -239,19 +273,21 @@ class ControllerHost:
     async def _begin(self, epoch: int, epoch_version: int) -> None:
         options = self._configs.options
         logger.info("broker %d is the controller: epoch=%d", self.broker_id, epoch)
+        self._note_term("controller.elected", "elected", epoch)
         self._cluster.controller_id = self.broker_id
-        queue: asyncio.Queue[Event] = asyncio.Queue()
-        self._queue = queue
+        queue = self._queue = EventQueue(self.metrics.waits)
         term = Term(
             self._tree,
             self.broker_id,
             epoch,
             epoch_version,
             options.endpoints.inter_broker,
-            post=queue.put_nowait,
+            post=queue.post,
             allow_unclean=self._allow_unclean,
             new_topic_id=lambda: new_uuid(self._random_bytes),
             deletes_topics=options.delete_topic_enable,
+            note=self._note,
+            counts=self.metrics.counts,
         )
         self._term = term
         self._channels = ControllerChannels(
@@ -260,10 +296,13 @@ class ControllerHost:
             lambda: self._configs.options,
             self._dialer,
             term,
-            queue.put_nowait,
+            queue.post,
         )
-        queue.put_nowait(term.begin)
+        queue.post(term.begin)
         self._task = spawn(self._run(term, queue, self._channels), "the controller")
+
+    def _note_term(self, event: str, cause: str, epoch: int) -> None:
+        self._note(Note(event, subjects.broker(self.broker_id), cause, {"epoch": epoch}))
 
     async def _allow_unclean(self, topics: Collection[str]) -> list[str]:
         """Return those of the topics that allow unclean elections."""
@@ -280,11 +319,11 @@ class ControllerHost:
             return False
         return options.unclean_leader_election_enable
 
-    async def _run(
-        self, term: Term, queue: asyncio.Queue[Event], channels: ControllerChannels
-    ) -> None:
+    async def _run(self, term: Term, queue: EventQueue, channels: ControllerChannels) -> None:
+        loop = asyncio.get_running_loop()
         while True:
-            event = await queue.get()
+            event = await queue.next()
+            began_s = loop.time()
             try:
                 await event()
             except (ControllerMoved, SessionExpired) as failure:
@@ -299,10 +338,12 @@ class ControllerHost:
                 logger.exception("controller event failed: epoch=%d", term.epoch)
             except Exception as bug:  # noqa: BLE001 - the loop reports it
                 # A controller that stopped here would keep its role and decide nothing.
-                asyncio.get_running_loop().call_exception_handler(
+                loop.call_exception_handler(
                     {"message": f"controller event failed: epoch={term.epoch}", "exception": bug}
                 )
             channels.send(term.letters())
+            self.metrics.handled(term.state, loop.time() - began_s)
+            term.state = ControllerState.IDLE
             self.decided.look()
 
     async def _release(self) -> None:

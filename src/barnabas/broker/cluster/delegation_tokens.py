@@ -30,7 +30,7 @@ from barnabas.model.errors import BarnabasError, CorruptFileError, RequestError
 from barnabas.security.delegation_tokens import DelegationToken, DelegationTokens
 from barnabas.security.principal import Principal
 
-logger = logging.getLogger("barnabas.tokens")
+logger = logging.getLogger("barnabas.authentication")
 
 NOTICES_KEPT = 1000
 """How many notices are kept: every broker has seen older ones long ago."""

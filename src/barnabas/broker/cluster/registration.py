@@ -33,7 +33,7 @@ from barnabas.metadata.cluster_view import BrokerView
 from barnabas.model.errors import BarnabasError, ConfigError, StorageError
 from barnabas.model.ids import new_uuid, uuid_text
 
-logger = logging.getLogger("barnabas.registration")
+logger = logging.getLogger("barnabas.coordination")
 
 COORDINATION_FILE = "coordination.sqlite"
 
@@ -217,15 +217,23 @@ class SessionRenewal:
         leave: Callable[[], Awaitable[None]],
         enter: Callable[[], Awaitable[None]],
         give_up: Callable[[str], Awaitable[None]],
+        on_refused: Callable[[], object] = lambda: None,
+        on_lost: Callable[[], None] = lambda: None,
+        on_back: Callable[[], None] = lambda: None,
     ) -> None:
         """Call `leave` when a session has expired, and `enter` in each new one.
 
-        `give_up` is called with the reason if `enter` fails for good.
+        `give_up` is called with the reason if `enter` fails for good, `on_refused` each time that
+        the service rejects the login. `on_lost` and `on_back` are called once for each session that
+        ended, and when the broker is registered again.
         """
+        self._on_refused = on_refused
         self._tree = tree
         self._leave = leave
         self._enter = enter
         self._give_up = give_up
+        self._on_lost = on_lost
+        self._on_back = on_back
         self._renewal: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -244,6 +252,7 @@ class SessionRenewal:
 
     def _changed(self, state: SessionState) -> None:
         if state is SessionState.EXPIRED and self._renewal is None:
+            self._on_lost()
             self._renewal = asyncio.get_running_loop().create_task(self._renew())
 
     async def _renew(self) -> None:
@@ -264,6 +273,7 @@ class SessionRenewal:
                 )
                 continue
             except NoPermission as failure:
+                self._on_refused()
                 # An operator of the service can mend it; a broker that stopped would not come back.
                 if str(failure) != reported:
                     reported = str(failure)
@@ -284,6 +294,7 @@ class SessionRenewal:
             if self._tree.state is not SessionState.EXPIRED:
                 break
         self._renewal = None
+        self._on_back()
         logger.info("broker is registered again, in a new session")
 
 

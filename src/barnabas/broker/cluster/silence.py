@@ -41,7 +41,7 @@ from barnabas.wire.messages.metadata import (
     MetadataResponse,
 )
 
-logger = logging.getLogger("barnabas.silence")
+logger = logging.getLogger("barnabas.broker")
 
 PATIENCE_MS = 2 * TRUST_MS
 """A response that is too late to count still shows that its connection works."""

@@ -14,11 +14,13 @@ from barnabas.broker.cluster.controller_host import ControllerHost
 from barnabas.broker.cluster.tree_errors import refused_as
 from barnabas.broker.loop import Conditions
 from barnabas.config.broker import BrokerOptions
+from barnabas.diary import subjects
 from barnabas.metadata.cluster_view import ClusterView, TopicView
 from barnabas.metadata.topic_names import check_name
 from barnabas.metadata.topic_store import NewTopic, TopicStore
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
+from barnabas.model.note import Note, NoteSink, unnoted
 
 AUTOMATIC_TIMEOUT_MS = 5000
 """How long a client's first request for a topic waits for it; then the client asks again."""
@@ -46,6 +48,7 @@ class Topics:
         controller: ControllerHost,
         options: BrokerOptions,
         ensure_internal: Callable[[str], Awaitable[bool]],
+        note: NoteSink = unnoted,
     ) -> None:
         """Use `learned` to wait for changes of the cluster's metadata.
 
@@ -58,6 +61,7 @@ class Topics:
         self._controller = controller
         self._options = options
         self._ensure_internal = ensure_internal
+        self._note = note
         self._lock = asyncio.Lock()
 
     def name_error(self, name: str) -> ErrorCode | None:
@@ -93,10 +97,15 @@ class Topics:
                     self._store.check(topic)
                 try:
                     await self._store.create([topic])
+                    self._note_created(topic, "automatic" if check else "internal")
                 except RequestError as refusal:
                     if refusal.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                         raise
         await self._until_led([topic], AUTOMATIC_TIMEOUT_MS)
+
+    def _note_created(self, topic: NewTopic, cause: str) -> None:
+        counts = {"partitions": topic.partitions, "replication_factor": topic.replication_factor}
+        self._note(Note("topic.created", subjects.topic(topic.name), cause, counts))
 
     async def adopt(self, topics: Sequence[NewTopic]) -> None:
         """Create topics for logs that are already on disk."""

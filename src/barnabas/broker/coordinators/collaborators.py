@@ -12,7 +12,9 @@ from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.config.broker import BrokerOptions
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.topic_store import NewTopic
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import RequestError
+from barnabas.model.note import NoteSink
 from barnabas.security.authorizer import Operation, ResourceType
 from barnabas.wire.schema import Message
 
@@ -44,3 +46,5 @@ class Collaborators:
     """Asks the coordination tree whether a topic was deleted."""
     ask: Ask
     allows: Callable[[Session, Operation, ResourceType, str], bool]
+    note: NoteSink
+    metrics: Registry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from barnabas.broker.coordinators.collaborators import Collaborators
 from barnabas.broker.coordinators.host import CoordinatorHost
 from barnabas.groups.call import Call
 from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.counts import GroupCounts
 from barnabas.groups.options import GroupOptions
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metadata.topic_store import NewTopic
@@ -30,6 +32,7 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
 
     def __init__(self, collaborators: Collaborators, random_bytes: Callable[[int], bytes]) -> None:
         options = collaborators.options()
+        self.counts = GroupCounts(collaborators.metrics)
         self._allows = collaborators.allows
         self._random_bytes = random_bytes
         self._group_options = GroupOptions.from_broker(options)
@@ -37,9 +40,12 @@ class GroupHost(CoordinatorHost[GroupCoordinator]):
         super().__init__(
             collaborators,
             OFFSETS_TOPIC,
-            lambda _: GroupCoordinator(self._group_options, self._new_id, lambda: topics),
+            lambda _: GroupCoordinator(
+                self._group_options, self._new_id, lambda: topics, counts=self.counts
+            ),
             options.offsets_load_buffer_size,
             options.offsets_topic_compression_codec,
+            logger=logging.getLogger("barnabas.groups"),
         )
 
     def call(self, request: Request[Any], token: Hashable = None) -> Call:

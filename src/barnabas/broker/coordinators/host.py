@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from barnabas.broker.coordinators.collaborators import Collaborators
+from barnabas.broker.coordinators.load_times import LoadTimes
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS
 from barnabas.kernels import TRANSACTIONAL_BIT, BatchBuilder, Buffer
 from barnabas.log.validation import NEWEST_VERSION, stored_bounds
@@ -34,8 +35,6 @@ from barnabas.timing.wheel import Timer
 if TYPE_CHECKING:
     from barnabas.metadata.topic_store import NewTopic
     from barnabas.replication.partition import Partition
-
-logger = logging.getLogger("barnabas.coordinator")
 
 KNOWN_IDS_MAX = 10_000
 LOAD_SLICE_S = 0.01
@@ -78,8 +77,11 @@ class CoordinatorHost(ABC, Generic[M]):
         make_machine: Callable[[Partition], M],
         load_bytes: int,
         codec: int = 0,
+        *,
+        logger: logging.Logger,
     ) -> None:
         self.topic = topic
+        self._logger = logger
         self.shards: dict[int, Shard[M]] = {}
         self._options = collaborators.options
         self._now_ms = collaborators.now_ms
@@ -88,6 +90,7 @@ class CoordinatorHost(ABC, Generic[M]):
         self._partitions = collaborators.partitions
         self._shown_leader = collaborators.shown_leader
         self._create_topic = collaborators.create_topic
+        self._note = collaborators.note
         self._make_machine = make_machine
         self._load_bytes = load_bytes
         self._codec = Codec.of(codec)
@@ -97,6 +100,8 @@ class CoordinatorHost(ABC, Generic[M]):
         """A cache of shards by id; hashing an id is not cheap in Python."""
         self._loads: set[asyncio.Task[None]] = set()
         self._loading = asyncio.Lock()
+        self.load_times = LoadTimes()
+        """On the timer's clock; a load includes its wait for those before it."""
 
     # finding
 
@@ -232,18 +237,20 @@ class CoordinatorHost(ABC, Generic[M]):
 
     async def _load(self, shard: Shard[M]) -> None:
         """Replay a partition, one after the other: together they would block other requests."""
+        began_ms = self._timer.now_ms()
         try:
             async with self._loading:
                 await self._replay_log(shard)
         except Exception as failure:  # of any kind: it would be reported nowhere else
             key = shard.partition.topic_partition
-            logger.exception(
+            self._logger.exception(
                 "%s: loading failed, coordinator unavailable until its leader changes", key
             )
             if isinstance(failure, StorageError):
                 self._partitions.on_storage_failure(key, failure)
             return
         if self.is_current(shard):
+            self.load_times.loaded(self._timer.now_ms() - began_ms, self._timer.now_ms())
             # What was loaded may not be on the followers yet: no reply may show it before.
             shard.required = shard.partition.log.log_end_offset
             self._finish_loading(shard)
@@ -315,7 +322,7 @@ class CoordinatorHost(ABC, Generic[M]):
             code = ErrorCode.KAFKA_STORAGE_ERROR
             if isinstance(failure, RequestError):
                 code = failure.code
-            logger.error("%s: append failed: %s", shard.partition.topic_partition, failure)
+            self._logger.error("%s: append failed: %s", shard.partition.topic_partition, failure)
             self.fail(outcome, code)
             return
         # A reply without records must not overtake those that wait: it may show their effect.
@@ -347,6 +354,8 @@ class CoordinatorHost(ABC, Generic[M]):
 
     def finish(self, shard: Shard[M], outcome: Outcome) -> None:
         """Send the replies of an outcome whose records are committed."""
+        for note in outcome.notes:
+            self._note(note)
         self.send(outcome.replies)
 
     def fail(self, outcome: Outcome, code: ErrorCode) -> None:

@@ -25,7 +25,7 @@ from barnabas.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-logger = logging.getLogger("barnabas.coordinator")
+logger = logging.getLogger("barnabas.transactions")
 
 
 class MarkerSender:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from barnabas.broker.coordinators.marker_sender import MarkerSender
 from barnabas.broker.coordinators.marker_writer import Ending
 from barnabas.metadata.partition_for import partition_for
 from barnabas.metadata.topic_store import NewTopic
+from barnabas.metrics.catalogue import transactions as catalogue
+from barnabas.metrics.instruments import Counter
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -40,11 +43,16 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
 
     def __init__(self, collaborators: Collaborators, markers: MarkerSender) -> None:
         options = collaborators.options
+        timed_out = collaborators.metrics.counter(catalogue.TIMED_OUT)
+        self._verification_times = collaborators.metrics.histogram(catalogue.VERIFICATION_TIME)
+        self.verification_failures = Counter()
+        """Partitions that no coordinator could verify."""
         super().__init__(
             collaborators,
             TRANSACTIONS_TOPIC,
-            lambda partition: TransactionCoordinator(options(), partition.leader_epoch),
+            lambda partition: TransactionCoordinator(options(), partition.leader_epoch, timed_out),
             options().transaction_state_log_load_buffer_size,
+            logger=logging.getLogger("barnabas.transactions"),
         )
         self._allows = collaborators.allows
         self._ask = collaborators.ask
@@ -84,6 +92,14 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
         self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition
     ) -> ErrorCode:
         """Return whether a partition takes part in a producer's open transaction."""
+        code = self._verify(transactional_id, producer_id, epoch, partition)
+        if code is not ErrorCode.NONE:
+            self.verification_failures.add()
+        return code
+
+    def _verify(
+        self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition
+    ) -> ErrorCode:
         try:
             shard = self.shard(transactional_id)
         except RequestError as refusal:
@@ -127,6 +143,7 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
             ]
         )
         verdicts = dict.fromkeys(producers, ErrorCode.NOT_ENOUGH_REPLICAS)  # retriable
+        began_ms = self._timer.now_ms()
         try:
             response: AddPartitionsToTxnResponse = await self._ask(
                 self.coordinator_of(transactional_id),
@@ -134,12 +151,16 @@ class TransactionHost(CoordinatorHost[TransactionCoordinator]):
                 self._options().request_timeout_ms,
             )
         except BarnabasError:
+            self.verification_failures.add(len(verdicts))
             return verdicts
+        self._verification_times.record((self._timer.now_ms() - began_ms) * 1000)
         for transaction in response.results_by_transaction:
             for answered in transaction.topic_results:
                 for each in answered.results_by_partition:
                     key = TopicPartition(answered.name, each.partition_index)
                     verdicts[key] = _verdict(each.partition_error_code)
+        failed = sum(code is not ErrorCode.NONE for code in verdicts.values())
+        self.verification_failures.add(failed)
         return verdicts
 
     def abort_timed_out(self) -> None:

@@ -36,6 +36,9 @@ class Question(NamedTuple):
     name: str
 
 
+DEBUGGING_REPLICA = -2
+"""A consumer that also sees markers and batches without records; it needs no other permission."""
+
 Sees = Callable[[Operation, ResourceType, str], bool]
 NameOf = Callable[[Uuid], str | None]
 
@@ -284,7 +287,7 @@ def without_side_effects(request: Message) -> Message:
     """Return a request that creates no topic and takes no part in replication by itself."""
     if hasattr(request, "allow_auto_topic_creation"):
         request.allow_auto_topic_creation = False
-    if hasattr(request, "replica_id"):
+    if hasattr(request, "replica_id") and request.replica_id != DEBUGGING_REPLICA:
         request.replica_id = -1
     if hasattr(request, "replica_state"):
         request.replica_state = None

@@ -33,6 +33,7 @@ from barnabas.broker.handlers import (
     delete_topics,
     describe_acls,
     describe_client_quotas,
+    describe_client_telemetry,
     describe_cluster,
     describe_configs,
     describe_delegation_token,
@@ -47,6 +48,7 @@ from barnabas.broker.handlers import (
     expire_delegation_token,
     fetch,
     find_coordinator,
+    get_telemetry_subscriptions,
     heartbeat,
     incremental_alter_configs,
     init_producer_id,
@@ -64,6 +66,7 @@ from barnabas.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    push_telemetry,
     renew_delegation_token,
     sasl_authenticate,
     sasl_handshake,
@@ -93,11 +96,11 @@ CONTROLLER_KEYS = frozenset(
 """Requests of the controller, served only on the control plane listener if there is one."""
 
 
-def served_apis(*, alone: bool = True) -> dict[int, Served[Broker]]:
+def served_apis(*, alone: bool = True, telemetry: bool = True) -> dict[int, Served[Broker]]:
     """Return what a broker serves, by API key.
 
     A broker that is `alone` (its coordination is embedded) calls its controller directly, and
-    serves none of its requests over the network.
+    serves none of its requests over the network. Without `telemetry` clients push no metrics.
     """
     entries = [
         _served("Produce", produce),
@@ -157,6 +160,12 @@ def served_apis(*, alone: bool = True) -> dict[int, Served[Broker]]:
         _served("ListConfigResources", list_config_resources),
         _served("DescribeTopicPartitions", describe_topic_partitions),
     ]
+    if telemetry:
+        entries += [
+            _served("GetTelemetrySubscriptions", get_telemetry_subscriptions),
+            _served("PushTelemetry", push_telemetry),
+            _served("DescribeClientTelemetry", describe_client_telemetry),
+        ]
     if not alone:
         entries += [
             _served("LeaderAndIsr", leader_and_isr),

@@ -44,6 +44,8 @@ def handle(
     asked = transactions_of(request.body, request.version)
     if not asked:
         return AddPartitionsToTxnResponse()
+    if request.version >= BATCHED and all(each.verify_only for each in asked):
+        request.count_as_other()
     joined = JoinedReply[AddPartitionsToTxnResult](
         request, len(asked), lambda results: add_partitions_response(results, request.version)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.controller.states import ControllerState
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -50,7 +51,7 @@ async def _begin(
         await term.reassignment.begin(key, wanted.replicas, same_factor=same_factor)
 
     try:
-        await broker.controller.call(begin)
+        await broker.controller.call(begin, ControllerState.REASSIGNMENT)
     except RequestError as refusal:
         if refusal.code is ErrorCode.NOT_CONTROLLER:
             raise

@@ -117,12 +117,16 @@ _OPEN: tuple[Case, ...] = ()
 """Everyone may ask."""
 
 
-def _configs(operation: Operation) -> tuple[Case, ...]:
-    return (
+def _configs(operation: Operation, *, loggers: bool = True) -> tuple[Case, ...]:
+    cases = (
         _case("a topic", _each((operation, TOPIC), named=True)),
         _case("a broker", _each((operation, CLUSTER))),
         _case("a group", _each((operation, GROUP), named=True)),
+        _case("client metrics", _each((operation, CLUSTER))),
     )
+    if not loggers:
+        return cases
+    return (*cases, _case("a broker's loggers", _each((operation, CLUSTER))))
 
 
 AUTHORIZATION: dict[str, tuple[Case, ...]] = {
@@ -216,7 +220,7 @@ AUTHORIZATION: dict[str, tuple[Case, ...]] = {
     "CreateAcls": (_case("an ACL", _each((ALTER, CLUSTER))),),
     "DeleteAcls": (_case("a filter", _each((ALTER, CLUSTER))),),
     "DescribeConfigs": _configs(DESCRIBE_CONFIGS),
-    "AlterConfigs": _configs(ALTER_CONFIGS),
+    "AlterConfigs": _configs(ALTER_CONFIGS, loggers=False),
     "IncrementalAlterConfigs": _configs(ALTER_CONFIGS),
     "AlterReplicaLogDirs": (_case("a replica", _each((ALTER, CLUSTER))),),
     "DescribeLogDirs": (
@@ -262,6 +266,10 @@ AUTHORIZATION: dict[str, tuple[Case, ...]] = {
         _case("by name", _topic(DESCRIBE)),
         _case("all topics", _omitted((DESCRIBE, TOPIC))),
     ),
+    # As in Kafka, every client may push its metrics.
+    "GetTelemetrySubscriptions": _OPEN,
+    "PushTelemetry": _OPEN,
+    "DescribeClientTelemetry": (_case("all", _whole((DESCRIBE, CLUSTER))),),
     "LeaderAndIsr": _BROKER,
     "StopReplica": _BROKER,
     "UpdateMetadata": _BROKER,

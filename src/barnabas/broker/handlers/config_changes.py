@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from barnabas.broker.cluster.configs import BROKER, GROUP, TOPIC
+from barnabas.broker.cluster.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from barnabas.config.broker import BrokerOptions
+from barnabas.config.client_metrics import ClientMetricsOptions
+from barnabas.config.option import Section
 from barnabas.config.topic import TopicOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -29,7 +31,13 @@ class Resource(Protocol):
 SET, DELETE = 0, 1
 """Operations of IncrementalAlterConfigs; only DELETE has no value."""
 OPERATIONS = ("set", "delete", "append", "subtract")
-_KINDS = {TOPIC: "topic", GROUP: "group"}
+_KINDS = {
+    TOPIC: "topic",
+    GROUP: "group",
+    BROKER_LOGGER: "loggers of broker",
+    CLIENT_METRICS: "client metrics",
+}
+_OPTIONS: dict[int, type[Section]] = {TOPIC: TopicOptions, CLIENT_METRICS: ClientMetricsOptions}
 
 R = TypeVar("R", bound=Resource)
 Outcome = TypeVar("Outcome")
@@ -73,12 +81,14 @@ async def change_each(
 
 def _audit(broker: Broker, session: Session, resource: Resource) -> None:
     """Record a change; of secrets, and of options that may be some, only the names."""
-    options = TopicOptions if resource.resource_type == TOPIC else BrokerOptions
+    options = _OPTIONS.get(resource.resource_type, BrokerOptions)
     changes = []
     for config in resource.configs:
         operation = OPERATIONS[getattr(config, "config_operation", SET)]
         declared = options.find(config.name)
-        shown = declared is not None and not declared.sensitive
+        shown = resource.resource_type == BROKER_LOGGER or (
+            declared is not None and not declared.sensitive
+        )
         value = f"={config.value if shown else '[hidden]'}" if config.value is not None else ""
         changes.append(f"{operation} {config.name}{value}")
     kind = _KINDS.get(resource.resource_type, "broker")

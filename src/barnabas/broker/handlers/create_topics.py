@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.broker.storage.forks import ForkOf, take_fork
+from barnabas.diary import subjects
 from barnabas.metadata.cluster_view import TopicView
 from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
@@ -63,6 +64,13 @@ async def handle(broker: Broker, request: Request[CreateTopicsRequest]) -> Creat
         else:
             topic_id = ZERO_UUID if outcome is None else outcome.topic_id
             results[new.name] = _created(broker, request, new, topic_id)
+            if outcome is not None:
+                told = {
+                    "partitions": len(outcome.partitions),
+                    "replication_factor": len(outcome.partitions[0].replicas),
+                    "client_id": request.client_id or "",
+                }
+                broker.note_client("topic.created", subjects.topic(new.name), request.session, told)
     return CreateTopicsResponse(
         throttle_time_ms=mutations.throttle_ms(broker.timer.now_ms()),
         topics=list(results.values()),

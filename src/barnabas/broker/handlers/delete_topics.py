@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.diary import subjects
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import ZERO_UUID, Uuid
@@ -52,6 +53,8 @@ async def handle(broker: Broker, request: Request[DeleteTopicsRequest]) -> Delet
             if topic is not None:
                 mutations.record(len(topic.partitions), broker.timer.now_ms())
             await broker.topics.delete(name, request.body.timeout_ms)
+            told = {"client_id": request.client_id or ""}
+            broker.note_client("topic.deleted", subjects.topic(name), request.session, told)
             topic_id = topic.topic_id if topic is not None else wanted.topic_id
             response.responses.append(DeletableTopicResult(name=name, topic_id=topic_id))
         except RequestError as refusal:

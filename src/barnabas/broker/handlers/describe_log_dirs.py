@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
-logger = logging.getLogger("barnabas.log_dirs")
+logger = logging.getLogger("barnabas.logs")
 
 
 def handle(broker: Broker, request: Request[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:

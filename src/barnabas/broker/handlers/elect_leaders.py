@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.controller.states import ControllerState
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
@@ -50,7 +51,7 @@ async def handle(broker: Broker, request: Request[ElectLeadersRequest]) -> Elect
             return await term.balance.elect_unclean(keys)
         return await term.balance.elect_preferred(keys)
 
-    answers = await broker.controller.call(elect)
+    answers = await broker.controller.call(elect, ControllerState.MANUAL_LEADER_BALANCE)
     topics: dict[str, ReplicaElectionResult] = {}
     for key, code in answers.items():
         if named is None and code is ErrorCode.ELECTION_NOT_NEEDED:

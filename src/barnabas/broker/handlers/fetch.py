@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.broker.network.request import Request
 
-logger = logging.getLogger("barnabas.fetch")
+logger = logging.getLogger("barnabas.logs")
 
 FIRST_TIMED_VERSION = 2
 FIRST_BOUNDED_VERSION = 3
@@ -61,6 +61,20 @@ FIRST_ZSTD_VERSION = 10
 FIRST_ID_VERSION = 13
 FIRST_NEW_LEADER_VERSION = 16
 DEBUGGING_REPLICA = -2
+
+EXPECTED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""Errors that Kafka does not count as failed reads."""
 
 
 def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | None:
@@ -79,6 +93,8 @@ def handle(broker: Broker, request: Request[FetchRequest]) -> FetchResponse | No
     )
     if fetching.error:
         return FetchResponse(error_code=fetching.error)
+    if follows:
+        request.count_as_other()
     fetch = _Fetch(broker, request, fetching)
     fetch.note_follower()
     if body.max_wait_ms <= 0 or (fetching.session is None and not fetching.named):
@@ -270,6 +286,10 @@ class _Fetch(DelayedOperation):
             partition, offset, self._rack, broker.broker_id, broker.cluster.brokers
         )
 
+    def on_expire(self) -> None:
+        """Count a fetch that did not get what it asked for."""
+        self._broker.partitions.expirations.fetch(follows=self._follower >= 0)
+
     def on_complete(self) -> None:
         """Send what is available by now."""
         self._request.answer(self.read())
@@ -297,6 +317,8 @@ class _Fetch(DelayedOperation):
                 result = self._read_partition(item, left, first)
             except (RequestError, CorruptRecordError) as refusal:
                 result = _failed(item, refusal.code)
+                if not denial:
+                    self._count_failure(item, refusal.code)
             except CorruptFileError as failure:
                 logger.error(
                     "%s-%d: read failed: offset=%d: %s",
@@ -306,6 +328,7 @@ class _Fetch(DelayedOperation):
                     failure,
                 )
                 result = _failed(item, ErrorCode.UNKNOWN_SERVER_ERROR)
+                self._count_failure(item, ErrorCode.UNKNOWN_SERVER_ERROR)
             except StorageError as failure:
                 key = TopicPartition(item.topic, item.partition)
                 self._broker.partitions.read_failed(key, failure)
@@ -329,6 +352,10 @@ class _Fetch(DelayedOperation):
     ) -> FetchResponse:
         """Take a response back that exceeds a quota; return one without topics."""
         release(ranges_in(response))
+        for item, result in results:
+            partition = self._broker.partitions.get((item.topic, item.partition))
+            if result.records and partition is not None:
+                self._broker.partitions.traffic.of(partition).bytes_out -= len(result.records)
         session_id = self._broker.partitions.fetch_sessions.withdraw(
             self._fetching, [item for item, _ in results]
         )
@@ -367,8 +394,18 @@ class _Fetch(DelayedOperation):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return ErrorCode.NONE
 
+    def _count_failure(self, item: FetchItem, code: ErrorCode) -> None:
+        partitions = self._broker.partitions
+        partition = partitions.get((item.topic, item.partition))
+        if partition is not None and code not in EXPECTED:
+            partitions.traffic.of(partition).failed_fetch += 1
+
     def _read_partition(self, item: FetchItem, left: int, at_least_one: bool) -> PartitionData:
         partition = self._partition(item)
+        traffic = partition.traffic
+        if traffic is None:
+            traffic = self._broker.partitions.traffic.of(partition)
+        traffic.fetch_requests += 1
         log = partition.log
         offset, log_start, log_end = item.fetch_offset, log.log_start_offset, log.log_end_offset
         if offset < log_start or offset > log_end:
@@ -405,10 +442,18 @@ class _Fetch(DelayedOperation):
             return result
         if offset < end and (limit or at_least_one):
             self._read_records(partition, offset, end, limit, at_least_one, result)
-            if follows and result.records and self._is_throttled(partition):
-                quotas, now_ms = self._broker.replication_quotas, self._broker.timer.now_ms()
-                quotas.leader.record(len(result.records), now_ms)
+            size = len(result.records)
+            if not follows:
+                traffic.bytes_out += size
+            elif size:
+                self._count_replicated(partition, size)
         return result
+
+    def _count_replicated(self, partition: Partition, size: int) -> None:
+        broker = self._broker
+        broker.partitions.traffic.replicated_out(partition, size, self._follower)
+        if self._is_throttled(partition):
+            broker.replication_quotas.leader.record(size, broker.timer.now_ms())
 
     def _read_records(
         self,
@@ -427,14 +472,20 @@ class _Fetch(DelayedOperation):
             # Before v3 every partition had its own limit: there each returns at least a batch.
             at_least_one = at_least_one or version < FIRST_BOUNDED_VERSION
             magic = 0 if version < FIRST_TIMED_VERSION else 1
-            converted = read_converted(log, offset, end, limit, magic, at_least_one)
+            traffic = self._broker.partitions.traffic.of(partition)
+
+            def count(records: int) -> None:
+                traffic.fetch_conversions += records
+
+            converted = read_converted(log, offset, end, limit, magic, at_least_one, count)
             result.records = cast(bytes, converted)
             return
         aborted: Sequence[Aborted] = ()
-        if self._follower >= 0:
+        committed = self._isolation == READ_COMMITTED
+        if self._follower >= 0 or (self._follower == DEBUGGING_REPLICA and not committed):
+            # Who debugs wants to see what a consumer skips: markers, and batches without records.
             piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
         else:
-            committed = self._isolation == READ_COMMITTED
             piece, aborted = read_for_consumer(
                 log, offset, limit, end, at_least_one=at_least_one, committed=committed
             )

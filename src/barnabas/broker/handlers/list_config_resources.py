@@ -1,5 +1,5 @@
-"""ListConfigResources: which topics and brokers have configs; v0 asks for client metrics, of which
-there are none.
+"""ListConfigResources: which topics, brokers and client-metrics resources have configs; v0 asks
+for the last.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ def handle(
                 ConfigResource(resource_name=str(broker_id), resource_type=kind)
                 for broker_id in broker.cluster.brokers
             ]
+    if CLIENT_METRICS in wanted:
+        resources += [
+            ConfigResource(resource_name=name, resource_type=CLIENT_METRICS)
+            for name in broker.configs.client_metrics
+        ]
     return ListConfigResourcesResponse(config_resources=resources)
 
 

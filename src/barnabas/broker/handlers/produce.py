@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.handlers.leader_hint import WRONG_LEADER, endpoints_of, leader_of
 from barnabas.broker.partitions.delayed_append import ALL_REPLICAS, Wait
+from barnabas.broker.partitions.rejected_batches import count_rejected, reason_of
+from barnabas.diary import subjects
 from barnabas.kernels import TRANSACTIONAL_BIT, check_batch
 from barnabas.kernels.batch_header import (
     ATTRIBUTES_AT,
@@ -23,12 +25,13 @@ from barnabas.kernels.batch_header import (
     MAGIC_AT,
     PRODUCER_ID_AT,
 )
-from barnabas.metadata.topic_names import INTERNAL_TOPICS
+from barnabas.metadata.topic_names import DIARY_TOPIC, INTERNAL_TOPICS
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.note import Note
 from barnabas.replication.partition import Partition
-from barnabas.security.authorizer import Operation, ResourceType
+from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -52,6 +55,24 @@ FIRST_NEW_LEADER_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
 _LOW_ATTRIBUTES_AT = ATTRIBUTES_AT + 1  # their lower byte
 _PRODUCER = Struct(">qh")
+
+REJECTIONS = {
+    ErrorCode.MESSAGE_TOO_LARGE: "too-large",
+    ErrorCode.RECORD_LIST_TOO_LARGE: "too-large",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "not-enough-replicas",
+    ErrorCode.INVALID_TIMESTAMP: "bad-timestamp",
+    ErrorCode.CORRUPT_MESSAGE: "corrupt",
+    ErrorCode.INVALID_RECORD: "invalid-record",
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "sequence",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "fenced",
+    ErrorCode.PRODUCER_FENCED: "fenced",
+    ErrorCode.UNKNOWN_PRODUCER_ID: "unknown-producer",
+    ErrorCode.INVALID_TXN_STATE: "transaction-state",
+    ErrorCode.TRANSACTION_ABORTABLE: "transaction-state",
+    ErrorCode.CONCURRENT_TRANSACTIONS: "transaction-state",
+    ErrorCode.KAFKA_STORAGE_ERROR: "storage",
+}
+"""How the diary names why records were rejected; other codes only send the client elsewhere."""
 
 Waiting = Wait[PartitionProduceResponse]
 
@@ -141,7 +162,7 @@ def _handle(
         results = []
         for data in topic.partition_data:
             if refusal is not None:
-                result = _refused(data.index, refusal)
+                result = _refused(broker, data.index, refusal)
             else:
                 result = _append(broker, request, name, data, waiting, verdicts)
             if result.error_code:
@@ -157,7 +178,7 @@ def _handle(
             reason = ErrorCode.of(failed.error_code).name
             request.connection.close(f"produce with acks=0 failed: {reason}")
         else:
-            request.skip_answer()
+            request.skip_answer(broker.clock())
         return None
     if waiting:
         operation = broker.partitions.when_safe(
@@ -248,6 +269,8 @@ def _resolve(
         if view is None:
             return "", RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
         name = view.name
+    if name == DIARY_TOPIC and _is_from_broker(broker, request):
+        return name, None
     if not broker.allows(request.session, Operation.WRITE, ResourceType.TOPIC, name):
         return name, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if name in INTERNAL_TOPICS:
@@ -262,6 +285,13 @@ def _resolve(
     return name, None
 
 
+def _is_from_broker(broker: Broker, request: Request[ProduceRequest]) -> bool:
+    """Return whether another broker of this cluster may have sent this, to write its diary."""
+    return (request.client_id or "").startswith("broker-") and broker.sees(
+        request.session, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+    )
+
+
 def _append(
     broker: Broker,
     request: Request[ProduceRequest],
@@ -273,37 +303,41 @@ def _append(
     index = data.index
     partition = broker.partitions.get((topic, index))
     if partition is None:
-        return _refused(index, broker.absent(topic, index))
+        return _refused(broker, index, broker.absent(topic, index))
     if data.records is None:
-        return _refused(index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
+        return _refused(broker, index, RequestError(ErrorCode.INVALID_RECORD, "no records"))
     acks = request.body.acks
     if acks not in (-1, 0, 1):
         return _refused(
+            broker,
             index,
             RequestError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: must be -1, 0 or 1"),
         )
     transactional_id = request.body.transactional_id
     if transactional_id is not None and _is_transactional(data.records):
         if not partition.is_leader:  # a coordinator's answer is not ours to report
-            return _refused(index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            return _refused(broker, index, RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         code = verdicts.get(partition.topic_partition)
         if code is None:
             code = _verify(broker, request, transactional_id, partition, data.records)
         elif code is ErrorCode.TRANSACTION_ABORTABLE and request.version < FIRST_ABORTABLE_VERSION:
             code = ErrorCode.INVALID_TXN_STATE
         if code is not ErrorCode.NONE:
-            return _refused(index, RequestError(code))
+            return _rejected(broker, request, partition, data, RequestError(code))
     try:
         appended = broker.partitions.append(
             partition, data.records, acks, request.version, broker.now_ms()
         )
-    except RequestError as refusal:
-        return _refused(index, refusal)
-    except CorruptRecordError as corrupt:
-        return _refused(index, RequestError(corrupt.code, str(corrupt)))
-    except StorageError as failure:
+    except (RequestError, CorruptRecordError, StorageError) as failure:
+        count_rejected(broker.partitions.traffic.of(partition), len(data.records), failure)
+        if isinstance(failure, RequestError):
+            return _rejected(broker, request, partition, data, failure)
+        if isinstance(failure, CorruptRecordError):
+            refusal = RequestError(failure.code, str(failure))
+            return _rejected(broker, request, partition, data, refusal)
         broker.partitions.append_failed(partition, failure)
-        return _refused(index, RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)))
+        refusal = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+        return _rejected(broker, request, partition, data, refusal)
     result = PartitionProduceResponse(
         index=index,
         base_offset=appended.first_offset,
@@ -317,6 +351,46 @@ def _append(
     ):
         waiting.append((partition, appended.last_offset + 1, result))
     return result
+
+
+def _rejected(
+    broker: Broker,
+    request: Request[ProduceRequest],
+    partition: Partition,
+    data: PartitionProduceData,
+    refusal: RequestError,
+) -> PartitionProduceResponse:
+    """Answer that records were rejected, and note why unless the client merely asks elsewhere."""
+    cause = REJECTIONS.get(refusal.code)
+    if cause is not None:
+        session, options = request.session, partition.log.options
+        faults = [reason for _, reason in getattr(refusal, "record_errors", ())]
+        if cause == "invalid-record" and options.compact and _lacks_key([*faults, str(refusal)]):
+            cause = "no-key-compacted"
+        told = {
+            "partition": subjects.partition(*partition.topic_partition),
+            "code": refusal.code.name,
+            "reason": "; ".join(dict.fromkeys([str(refusal), *faults[:1]])),
+            "principal": str(session.principal),
+            "host": session.client_host,
+            "client_id": request.client_id or "",
+            "size": len(data.records or b""),
+        }
+        if cause == "too-large":
+            told["limit"] = options.max_message_bytes
+        elif cause == "not-enough-replicas":
+            told |= {"isr": len(partition.isr), "min_isr": partition.min_isr}
+        if data.records is not None and len(data.records) >= HEADER_SIZE:
+            producer_id, epoch = _PRODUCER.unpack_from(data.records, PRODUCER_ID_AT)
+            if producer_id >= 0:
+                told |= {"producer_id": producer_id, "producer_epoch": epoch}
+        subject = subjects.client(request.client_id, session.client_host)
+        broker.journal.note(Note("reject.produce", subject, cause, told))
+    return _refused(broker, data.index, refusal)
+
+
+def _lacks_key(reasons: list[str]) -> bool:
+    return any("key" in reason for reason in reasons)
 
 
 def _is_transactional(records: bytes | bytearray | memoryview) -> bool:
@@ -370,7 +444,10 @@ def _verify(
     return code
 
 
-def _refused(index: int, refusal: RequestError) -> PartitionProduceResponse:
+def _refused(broker: Broker, index: int, refusal: RequestError) -> PartitionProduceResponse:
+    reason = reason_of(refusal)
+    if reason is not None:
+        broker.rejected(reason)
     errors = getattr(refusal, "record_errors", ())
     return PartitionProduceResponse(
         index=index,

@@ -1,1 +1,1 @@
-"""What people and programs see of a broker from outside: metrics and health over HTTP."""
+"""What people and programs see of a broker from outside: its metrics, and its health."""

@@ -20,7 +20,7 @@ from barnabas.coordination.contract import SessionExpired
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.errors import BarnabasError, ConfigError
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 RETRY_S = 0.5
 

@@ -21,6 +21,7 @@ from barnabas.metrics.catalogue.network import (
     EXPIRED_CONNECTIONS,
     FAILED_AUTHENTICATIONS,
     FAILED_REAUTHENTICATIONS,
+    NETWORK_PROCESSOR,
     SUCCESSFUL_AUTHENTICATIONS,
     SUCCESSFUL_REAUTHENTICATIONS,
 )
@@ -109,7 +110,7 @@ class SaslListener:
 
     def count(self, metric: Metric) -> None:
         """Count an event."""
-        self._metrics.counter(metric, self.name).add()
+        self._metrics.counter(metric, self.name, NETWORK_PROCESSOR).add()
 
     def refusal(self, header: RequestHeader, frame: memoryview, position: int) -> bytes:
         """Return the answer to a request that comes when a token is expected."""
@@ -224,9 +225,11 @@ class Authenticator:
         """Answer and close, after the delay; what comes meanwhile is not read."""
         listener, session = self._listener, connection.session
         again = connection.login_due_ms is None
+        connection.rejected("authentication")
         listener.audit.failed_login(
             session.client_host, session.listener, self._server.chosen, action.why, again=again
         )
+        connection.note_rejection("authentication", action.why)
         if again:
             listener.count(FAILED_REAUTHENTICATIONS)
         else:

@@ -18,10 +18,14 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.network.request import Request
+from barnabas.diary import subjects
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metrics.catalogue import quotas as catalogue
+from barnabas.metrics.catalogue.rejections import THROTTLES
+from barnabas.metrics.instruments import Counter
 from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
+from barnabas.model.note import Note, NoteSink, unnoted
 from barnabas.quotas.client_quota import BucketSensor, ClientQuota, Sensor, Usage
 from barnabas.quotas.controller_mutations import UNCOUNTED, ControllerMutations
 from barnabas.quotas.entity_limits import ABSENT, DEFAULT, UNLIMITED, Entity, Level, Sharing
@@ -33,7 +37,7 @@ from barnabas.quotas.quota_keys import (
     parse_limit,
 )
 from barnabas.quotas.sampled_rate import SampledRate, Windows
-from barnabas.wire.apis import API_BY_NAME
+from barnabas.wire.apis import API_BY_KEY, API_BY_NAME
 from barnabas.wire.codec import encode_parts
 from barnabas.wire.schema import Message
 
@@ -45,8 +49,36 @@ logger = logging.getLogger("barnabas.quotas")
 PRODUCE_KEY = API_BY_NAME["Produce"].key
 FETCH_KEY = API_BY_NAME["Fetch"].key
 PERCENT = 100.0
+SPELL_GAP_MS = 5_000
+"""For how long a client must not have been throttled for that to be over."""
+SPELLS_MAX = 10_000
+CAUSES = {
+    PRODUCER_BYTE_RATE: "produce",
+    CONSUMER_BYTE_RATE: "fetch",
+    REQUEST_PERCENTAGE: "request",
+    CONTROLLER_MUTATION_RATE: "controller-mutation",
+}
+"""How the diary names the quotas."""
 SIZE_BYTES = 4
 """A response is counted with the size before it."""
+
+
+class Spell:
+    """A time in which a client was throttled again and again."""
+
+    def __init__(self, subject: str, who: dict[str, Any], now_ms: int, throttle_ms: int) -> None:
+        self.subject = subject
+        self.who = who
+        self.began_ms = now_ms
+        self.until_ms = now_ms + throttle_ms
+        self.count = 1
+        self.longest_ms = throttle_ms
+
+    def add(self, throttle_ms: int, now_ms: int) -> None:
+        """Record one more pause."""
+        self.count += 1
+        self.until_ms = max(self.until_ms, now_ms + throttle_ms)
+        self.longest_ms = max(self.longest_ms, throttle_ms)
 
 
 class MeteredRequest(Request[Any]):
@@ -54,10 +86,8 @@ class MeteredRequest(Request[Any]):
 
     metered = True
 
-    # Most requests need only the first three; the others are set on those that do.
+    # Most requests need only the first two; the others are set on those that do.
     quotas: ClientQuotas
-    size_bytes: int
-    """Of header and body."""
     running_since: float | None
     """When the current step began; None while the request waits, and once it is answered."""
     spent_s: float = 0.0
@@ -69,20 +99,26 @@ class MeteredRequest(Request[Any]):
     on_throttled: Callable[[], Message] | None = None
     """Takes the response back, and returns an empty one (Fetch)."""
 
-    def pause(self, now: float) -> None:
-        """End a step: from now on the request waits."""
+    def end_step(self, now: float) -> None:
+        """Count the time of the current step, if there is one."""
         if self.running_since is not None:
             self.spent_s += now - self.running_since
             self.running_since = None
 
+    def pause(self, now: float) -> None:
+        """End a step: from now on the request waits."""
+        self.end_step(now)
+        super().pause(now)
+
     def resume(self, now: float) -> None:
         """Begin another step."""
         self.running_since = now
+        super().resume(now)
 
-    def skip_answer(self) -> None:
+    def skip_answer(self, now: float) -> None:
         """Throttle a producer that expects no response, which counts its bytes only."""
         self.quotas.unanswered(self)
-        super().skip_answer()
+        super().skip_answer(now)
 
 
 class ClientQuotas:
@@ -94,6 +130,7 @@ class ClientQuotas:
         now_ms: Callable[[], int],
         registry: Registry,
         is_exempt: Callable[[Request[Any]], bool],
+        note: NoteSink = unnoted,
     ) -> None:
         """Ask `is_exempt` whether another broker sent a request."""
         windows = Windows(options.quota_window_num, options.quota_window_size_seconds * 1000)
@@ -125,6 +162,12 @@ class ClientQuotas:
             quota: [] for quota in self._by_key.values()
         }
         """When the connections that each quota throttles are read again, as heaps."""
+        self._note = note
+        self._spells: dict[tuple[str, str, str], Spell] = {}
+        """Who is throttled: by the name of the quota, the user and the client id."""
+        self._throttles: dict[ClientQuota[Any], Counter] = {
+            quota: registry.counter(THROTTLES, resource) for resource, quota in self._resources()
+        }
 
     # limits
 
@@ -254,10 +297,59 @@ class ClientQuotas:
         """Leave the connection unread, and count that for the quota that demands it."""
         sensor = quota.sensor(request.session.principal.name, request.client_id, now_ms)
         sensor.throttles.record(throttle_ms, now_ms)
+        self._throttles[quota].add()
         until_ms = now_ms + throttle_ms
         heappush(self._throttled[quota], until_ms)
         self.queue_size(quota)
         request.connection.throttle(until_ms)
+        self._note_throttle(request, quota, sensor, throttle_ms, now_ms)
+
+    def _note_throttle(
+        self,
+        request: Request[Any],
+        quota: ClientQuota[Any],
+        sensor: Sensor,
+        throttle_ms: int,
+        now_ms: int,
+    ) -> None:
+        user, client_id = request.session.principal.name, request.client_id or ""
+        cause = next(CAUSES[key] for key, each in self._by_key.items() if each is quota)
+        key = (cause, user, client_id)
+        spell = self._spells.get(key)
+        if spell is not None:
+            spell.add(throttle_ms, now_ms)
+            return
+        if len(self._spells) >= SPELLS_MAX:
+            return
+        host = request.session.client_host
+        who = {
+            "principal": str(request.session.principal),
+            "client_id": client_id,
+            "host": host,
+            "entity": quota.entity_of(user, client_id),
+        }
+        subject = subjects.client(client_id, host)
+        self._spells[key] = Spell(subject, who, now_ms, throttle_ms)
+        numbers = {
+            "rate": round(sensor.rate.per_second(now_ms), 3),
+            "limit": sensor.limit,
+            "delay_ms": throttle_ms,
+            "api": API_BY_KEY[request.api_key].name,
+        }
+        self._note(Note("throttle.begin", subject, cause, who | numbers))
+
+    def end_throttles(self) -> None:
+        """Note who has not been throttled for a while."""
+        now_ms = self._now_ms()
+        for key, spell in list(self._spells.items()):
+            if now_ms - spell.until_ms >= SPELL_GAP_MS:
+                del self._spells[key]
+                numbers = {
+                    "took_ms": spell.until_ms - spell.began_ms,
+                    "throttles": spell.count,
+                    "longest_ms": spell.longest_ms,
+                }
+                self._note(Note("throttle.end", spell.subject, key[0], spell.who | numbers))
 
     # what was measured
 

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -28,7 +28,7 @@ from barnabas.timing.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from barnabas.broker.network.listener import Listener
 
-logger = logging.getLogger("barnabas.connection")
+logger = logging.getLogger("barnabas.network")
 
 read_size = Struct(">i").unpack_from
 
@@ -73,6 +73,9 @@ class Connection(asyncio.BufferedProtocol):
         self._leaving = ""
         self._closed = True
         self._file_send: ZeroCopySend | SlicedSend | None = None
+        self._when_sent: Callable[[], None] | None = None
+        self._bytes_in = listener.bytes_in
+        self._bytes_out = listener.bytes_out
         self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
         self._answer_bytes = 0
 
@@ -84,6 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
         self.session.client_host = str(peer[0]) if peer else "unknown"
+        self.session.client_port = int(peer[1]) if peer else 0
         self.session.dialled_host = str(local[0]) if local else ""
         self._listener.opened(self)
 
@@ -93,6 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._file_send is not None:
             self._file_send.close()
             self._file_send = None  # it refers to this connection, which would not be freed
+        self._notify_sent()
         if self.parked is not None:
             self.parked.cancel()  # its client is gone
             self.parked = None
@@ -105,6 +110,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._end += nbytes
+        self._bytes_in.value += nbytes
         self.last_active_ms = self._listener.now_ms()
         self._advance()
         if self.parked is not None and self._end > self._start:
@@ -131,6 +137,12 @@ class Connection(asyncio.BufferedProtocol):
         """True when no request is in handling."""
         return not self._in_handling
 
+    @property
+    def is_sending(self) -> bool:
+        """True while a response waits for the client to read."""
+        sending = self._file_send
+        return self._write_paused or (sending is not None and sending.stalled_since_ms is not None)
+
     def idle_ms(self, now_ms: int) -> int:
         """Return how long the client neither sent nor read anything; 0 while it waits for us."""
         sending = self._file_send
@@ -150,29 +162,44 @@ class Connection(asyncio.BufferedProtocol):
             if self._answer_bytes >= COALESCED_BYTES:
                 self._flush_answers()
         else:
+            self._bytes_out.value += len(frame)
             self._transport.write(frame)
         self._finish()
 
-    def answer_parts(self, parts: Sequence[Part]) -> None:
-        """Send a response of several parts; file ranges are released once they are sent."""
+    def answer_parts(self, parts: Sequence[Part]) -> bool:
+        """Send a response of several parts; file ranges are released once they are sent.
+
+        Return whether nothing is left to send.
+        """
         if self._closed:
             release(parts)
-            return
+            return True
         self._flush_answers()
+        self._bytes_out.value += sum(
+            len(part) if isinstance(part, BYTES) else part.size for part in parts
+        )
         try:
             sending = self._file_send or self._open_file_send()
             if sending is not None:
-                sending.send(parts)
-                return
+                return sending.send(parts)
             self._transport.writelines(
                 [part if isinstance(part, BYTES) else part.read() for part in parts]
             )
         except (OSError, StorageError) as failure:  # no descriptor is left, or the disk fails
             release(parts)
             self.close(f"its response could not be sent: {failure}")
-            return
+            return True
         release(parts)
         self._finish()
+        return True
+
+    def when_sent(self, act: Callable[[], None]) -> None:
+        """Call once the response that is being sent has left, or the connection is lost."""
+        self._when_sent = act
+
+    def rejected(self, why: str) -> None:
+        """Count that a client, or a request of it, is rejected."""
+        self._listener.rejected(why)
 
     def skip_answer(self) -> None:
         """Continue with the next request; this one has no response (acks=0)."""
@@ -239,10 +266,15 @@ class Connection(asyncio.BufferedProtocol):
         if self.is_idle:
             self.close(reason, level=logging.INFO)
 
-    def close(self, reason: str, *, level: int = logging.WARNING) -> None:
-        """Close the connection once everything written is sent; one log line says why."""
+    def close(self, reason: str, *, level: int = logging.WARNING, cause: str | None = None) -> None:
+        """Close the connection once everything written is sent; one log line says why.
+
+        With a cause it is a rejection, which the diary names.
+        """
         if self._closed:
             return
+        if cause is not None:
+            self._listener.note_rejection(self.session, cause, reason)
         self._closed = True
         logger.log(
             level,
@@ -254,9 +286,13 @@ class Connection(asyncio.BufferedProtocol):
         self._flush_answers()
         self._transport.close()
 
+    def note_rejection(self, cause: str, reason: str) -> None:
+        """Note why the client is rejected, where something else closes the connection."""
+        self._listener.note_rejection(self.session, cause, reason)
+
     def reject_plaintext(self, first: bytes) -> None:
         """Close a connection whose first bytes are not TLS, on a listener that expects it."""
-        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})")
+        self.close(f"not a TLS handshake ({_hint_for_tls(first, self._shown)})", cause="tls")
 
     def abort(self) -> None:
         """Drop the connection at once, with everything that was not sent."""
@@ -291,9 +327,19 @@ class Connection(asyncio.BufferedProtocol):
     def _flush_answers(self) -> None:
         answers = self._answers
         if answers:
+            self._bytes_out.value += self._answer_bytes
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
             self._answers = []
             self._answer_bytes = 0
+
+    def _file_sent(self) -> None:
+        self._notify_sent()
+        self._finish()
+
+    def _notify_sent(self) -> None:
+        act, self._when_sent = self._when_sent, None
+        if act is not None:
+            act()
 
     def _finish(self) -> None:
         self._in_handling = False
@@ -322,8 +368,10 @@ class Connection(asyncio.BufferedProtocol):
             if self.login_due_ms is not None:
                 limit = "sasl.server.max.receive.size"
             hint = _hint(bytes(self._view[start : self._end][:16]), self._shown)
+            self.rejected("frame-size")
             self.close(
-                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}"
+                f"frame of {size} bytes ({hint}): must be from 1 to {limit}={self.frame_bytes_max}",
+                cause="frame-size",
             )
             return None
         if waiting < 4 + size:
@@ -370,10 +418,10 @@ class Connection(asyncio.BufferedProtocol):
         info: Any = self._transport.get_extra_info
         if info("sslcontext") is not None:
             self._file_send = SlicedSend(
-                self._transport, self._finish, self.abort, lambda: self._write_paused
+                self._transport, self._file_sent, self.abort, lambda: self._write_paused
             )
         elif info("socket") is not None:
-            self._file_send = ZeroCopySend(self._transport, self._finish, self.abort)
+            self._file_send = ZeroCopySend(self._transport, self._file_sent, self.abort)
         return self._file_send
 
 

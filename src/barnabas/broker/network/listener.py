@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.connection_limits import ListenerLimits
+from barnabas.broker.network.listener_counts import ListenerCounts
 from barnabas.broker.network.pausable_server import PausableServer
 from barnabas.config.listeners import Endpoint
+from barnabas.diary import subjects
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.model.note import Note, NoteSink, unnoted
 
 if TYPE_CHECKING:
     from barnabas.broker.network.listener_tls import ListenerTls
+    from barnabas.broker.network.session import Session
     from barnabas.broker.network.tls_transport import TlsTransport
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 WARNING_INTERVAL_MS = 10_000
 """A listener that accepts slowly says so at most this often."""
@@ -52,12 +57,18 @@ class Listener:
         tls: ListenerTls | None = None,
         authenticate: Callable[[Connection], None] | None = None,
         on_admitted: Callable[[], None] = lambda: None,
+        note: NoteSink = unnoted,
+        counts: ListenerCounts | None = None,
     ) -> None:
         """Accept connections on an endpoint.
 
         Call `authenticate` with each new connection, which puts it before the dispatcher, and
         `on_admitted` after each; others may have to be closed for it.
         """
+        self._counts = counts or ListenerCounts(Registry(), endpoint.name)
+        self.bytes_in = self._counts.bytes_in
+        self.bytes_out = self._counts.bytes_out
+        self.rejected = self._counts.rejected
         self.asked = endpoint
         """As configured; `endpoint` has the real port once bound."""
         self.endpoint = endpoint
@@ -72,6 +83,7 @@ class Listener:
         self._dispatcher = dispatcher
         self._authenticate = authenticate
         self._on_admitted = on_admitted
+        self._note = note
         self._server: PausableServer | None = None
         self._waiting: deque[Connection] = deque()
         """Accepted, and unread until there is room and time; nothing else is accepted."""
@@ -210,9 +222,13 @@ class Listener:
     def _admit(self, connection: Connection, now_ms: int) -> None:
         rejection = self._limits.admit(connection.session.client_host, now_ms)
         if rejection is not None:
+            cause = "rate" if rejection.after_ms else "limit"
+            self.note_rejection(connection.session, cause, rejection.reason)
+            self.rejected("connection-rate" if rejection.after_ms else "connection-limit")
             self._reject(connection, f"rejected, {rejection.reason}", rejection.after_ms)
             return
         self.connections[connection] = None
+        self._counts.opened(now_ms)
         self._accepted += 1
         connection.session.number = self._accepted
         connection.session.privileged = self.privileged
@@ -222,6 +238,12 @@ class Listener:
             self._options.send_buffer_bytes, self._options.receive_buffer_bytes
         )
         self._on_admitted()
+
+    def note_rejection(self, session: Session, cause: str, reason: str) -> None:
+        """Note why a connection is not served, or no longer."""
+        host, principal = session.client_host, str(session.principal)
+        data = {"host": host, "listener": self.name, "principal": principal, "reason": reason}
+        self._note(Note("reject.connection", subjects.client(None, host), cause, data))
 
     def _reject(self, connection: Connection, reason: str, after_ms: int) -> None:
         if not after_ms:
@@ -239,6 +261,7 @@ class Listener:
         """Uncount a closed connection."""
         if connection in self.connections:
             del self.connections[connection]
+            self._counts.closed(self.now_ms())
             self._limits.release(connection.session.client_host)
         elif connection in self._rejected:
             self._rejected.pop(connection).cancel()
@@ -263,11 +286,12 @@ class Listener:
             if not connection.is_open:
                 connection.abort()
             elif login_due_ms is not None and now_ms >= login_due_ms:
-                connection.close("not authenticated in time")
+                connection.close("not authenticated in time", cause="authentication")
             elif 0 <= idle_ms_max < quiet_ms:
                 connection.close(
                     f"idle for {quiet_ms} ms (connections.max.idle.ms={idle_ms_max})",
                     level=logging.DEBUG,
+                    cause="idle",
                 )
             elif quiet_ms > 10_000:
                 connection.shrink()

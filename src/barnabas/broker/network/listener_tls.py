@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from barnabas.broker.network.connection import Connection
     from barnabas.broker.network.session import Session
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
 MECHANISM = "TLS"

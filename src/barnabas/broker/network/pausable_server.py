@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from barnabas.broker.loop import spawn
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 RETRY_S = 1.0
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
 from barnabas.broker.network.client_quotas import PERCENT, ClientQuotas, MeteredRequest
-from barnabas.broker.network.request import Request
-from barnabas.broker.network.zero_copy import BYTES, ranges_in, release
+from barnabas.broker.network.phases import Phases
+from barnabas.broker.network.request import Counts, Request
+from barnabas.broker.network.zero_copy import BYTES, Part, ranges_in, release
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import (
     BarnabasError,
@@ -92,6 +93,7 @@ class Router(Generic[Host]):
         self._silence = silence
         self._clock = clock
         self._metrics = metrics
+        self._counts = metrics.by_version
         self._quotas = quotas
         self._metered_s = 0.0
         """The time that metered requests have taken so far."""
@@ -104,36 +106,53 @@ class Router(Generic[Host]):
         """Return how many requests run as tasks or wait to."""
         return len(self._tasks) + len(self._queue)
 
-    def dispatch(self, connection: Connection, frame: memoryview) -> None:
-        """Handle one frame; whatever it contains, only its own connection is affected."""
+    @property
+    def queued(self) -> int:
+        """Return how many requests wait because `queued.max.requests` others run."""
+        return len(self._queue)
+
+    def dispatch(self, connection: Connection, frame: memoryview, queued_s: float = 0.0) -> None:
+        """Handle one frame, which may have waited for its turn since it arrived.
+
+        Whatever it contains, only its own connection is affected.
+        """
         received = self._clock()
         if received >= self._silence.until_s:  # this process may have been paused
             self._silence.look()
         try:
             header, position = decode_request_header(frame)
-            served = self._served.get(header.api_key)
-            if served is None or not (
-                served.first_version <= header.api_version <= served.last_version
-            ):
+            api_key, version, correlation_id, client_id = header
+            served = self._served.get(api_key)
+            if served is None or not served.first_version <= version <= served.last_version:
                 self._unsupported(connection, header, served)
                 return
-            body, _ = decode(served.api.request, frame, header.api_version, position)
+            body, _ = decode(served.api.request, frame, version, position)
         except RemoteProtocolError as failure:
+            connection.rejected("unreadable")
             connection.close(f"unreadable request: {failure}")
             return
+        counts = self._counts[api_key][version]
+        if counts is None:
+            counts = self._metrics.begin(served, version)
         if self._quotas.active:
-            self._handle_metered(served, header, body, connection, received, len(frame))
+            self._handle_metered(
+                served, header, body, connection, received, counts, len(frame), queued_s
+            )
             return
         request = Request(
             body,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            header.client_id,
+            api_key,
+            version,
+            correlation_id,
+            client_id,
             connection,
             received,
             self._reply,
+            counts,
+            len(frame),
         )
+        if queued_s:
+            request.phases = Phases(received, queued_s)
         self._handle(served, request)
 
     def _handle_metered(
@@ -143,7 +162,9 @@ class Router(Generic[Host]):
         body: Message,
         connection: Connection,
         received: float,
+        counts: Counts,
         size_bytes: int,
+        queued_s: float,
     ) -> None:
         """Handle a request, and measure it for the quotas of its client."""
         request = MeteredRequest(
@@ -155,15 +176,17 @@ class Router(Generic[Host]):
             connection,
             received,
             self._reply_metered,
+            counts,
+            size_bytes,
         )
+        if queued_s:
+            request.phases = Phases(received, queued_s)
         request.quotas = self._quotas
-        request.size_bytes = size_bytes
         request.running_since = received
         before_s = self._metered_s
         self._handle(served, request)
         now = self._clock()
-        if request.running_since is not None:
-            request.pause(now)
+        request.end_step(now)
         if request.exempt:
             self._quotas.handled(request)
         self._metered_s = before_s + now - received  # includes what was handled within
@@ -191,6 +214,8 @@ class Router(Generic[Host]):
             self._fail(served, request, failure)
             return
         if result is None:
+            if request.counts is not None:  # it was not answered: it waits
+                self._phases(request).pause(self._clock())
             return
         if isinstance(result, Message):
             request.reply(request, result)
@@ -201,16 +226,24 @@ class Router(Generic[Host]):
             assert request.connection.parked is None, "the request is already parked"
             assert not request.connection.is_idle, "the request is already answered"
             result.close()
+            self._phases(request).queue(self._clock())
             self._queue.append((served, request))  # its handler is called again
 
+    def _phases(self, request: Request[Any]) -> Phases:
+        """Return where the time of a request goes that is not answered at once."""
+        if request.phases is None:
+            request.phases = Phases(request.received)
+        return request.phases
+
     def _run(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
+        self._phases(request).queue(self._clock())  # until the task's first step
         task = asyncio.get_running_loop().create_task(self._complete(served, request, answer))
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
     async def _complete(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
         try:
-            response = await (_timed(answer, request, self._clock) if request.metered else answer)
+            response = await _timed(answer, request, self._clock)
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
             self._fail(served, request, failure)
         else:
@@ -222,6 +255,7 @@ class Router(Generic[Host]):
         while self._queue and len(self._tasks) < self._queued_max:
             served, request = self._queue.popleft()
             if request.connection.is_open:
+                self._phases(request).resume(self._clock())
                 self._handle(served, request)
 
     def _fail(self, served: Served[Host], request: Request[Any], failure: Exception) -> None:
@@ -250,6 +284,9 @@ class Router(Generic[Host]):
         metered: MeteredRequest = request  # type: ignore[assignment]  # an assert costs time
         began, before_s = self._clock(), self._metered_s
         response = self._quotas.answered(metered, response, began)
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms and metered.counts is not None:
+            metered.counts.throttled(throttle_ms)
         self._reply(metered, response)
         # A late response lets the connection's next request be handled before this returns.
         within_s = self._metered_s - before_s
@@ -285,12 +322,35 @@ class Router(Generic[Host]):
             connection.close("its response could not be encoded")
             return
         if len(parts) == 1:
-            connection.answer(parts[0])
+            data = parts[0]
         elif all(isinstance(part, BYTES) for part in parts):
-            connection.answer(join(parts))
+            data = join(parts)
         else:
-            connection.answer_parts(parts)
-        self._metrics.answered(request.api_key, now - request.received)
+            self._send_files(request, response, parts, now)
+            return
+        counts = request.counts
+        if counts is not None:
+            request.counts = None
+            answered = counts.answered
+            answered(request, response, now)
+        connection.answer(data)
+
+    def _send_files(
+        self, request: Request[Any], response: Message, parts: list[Part], now: float
+    ) -> None:
+        """Send a response with file ranges; it is counted once the client has read enough."""
+        connection, counts = request.connection, request.counts
+        request.counts = None
+        assert counts is not None, "the request is already answered"
+        if connection.answer_parts(parts):
+            counts.answered(request, response, now)
+            return
+        self._phases(request).hand_over(now)
+
+        def sent() -> None:
+            counts.answered(request, response, self._clock())
+
+        connection.when_sent(sent)
 
     def _unsupported(
         self, connection: Connection, header: RequestHeader, served: Served[Host] | None
@@ -309,6 +369,7 @@ class Router(Generic[Host]):
             )
             connection.answer(response_frame(response, 0, header.correlation_id))
             return
+        connection.rejected("unsupported-version")
         if served is not None:
             range_text = f"supported: {served.first_version} to {served.last_version}"
         elif header.api_key in self._other_listeners:
@@ -317,7 +378,8 @@ class Router(Generic[Host]):
         else:
             range_text = "this broker does not have the API"
         connection.close(
-            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}"
+            f"API key {header.api_key} version {header.api_version} is not supported: {range_text}",
+            cause="unsupported-version",
         )
 
 
@@ -326,7 +388,6 @@ def _timed(
     answer: Answer, request: Request[Any], clock: Callable[[], float]
 ) -> Generator[Any, Any, Message | None]:
     """Await a handler's coroutine, and count the time of its steps but not of its waits."""
-    assert isinstance(request, MeteredRequest)
     step: Callable[[], Any] = partial(answer.send, None)
     while True:
         request.resume(clock())

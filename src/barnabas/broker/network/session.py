@@ -30,3 +30,4 @@ class Session:
     """The API of the request in progress, or of the last one; a connection has one at a time."""
     software_name: str = "unknown"
     software_version: str = "unknown"
+    client_port: int = 0

@@ -41,26 +41,30 @@ class SlicedSend:
         """Return when the client last read something, None if nothing waits for it."""
         return int(self._stepped_at * 1000) if self._parts else None
 
-    def send(self, parts: Sequence[Part]) -> None:
-        """Send the parts in order; call `on_sent` when the last byte is with the transport."""
+    def send(self, parts: Sequence[Part]) -> bool:
+        """Send the parts in order; call `on_sent` when the last byte is with the transport.
+
+        Return whether it already is.
+        """
         self._parts.extend(parts)
         self._sent = 0
-        self.resume()
+        return self.resume()
 
-    def resume(self) -> None:
-        """Continue: the client has read what was written before."""
+    def resume(self) -> bool:
+        """Continue: the client has read what was written before; return whether that was all."""
         if not self._parts:
-            return
+            return False
         self._stepped_at = self._loop.time()
         try:
             while self._parts:
                 if self._is_paused() or self._transport.is_closing():
-                    return
+                    return False
                 self._send_slice()
         except OSError:
             self._on_lost()
-            return
+            return False
         self._on_sent()
+        return True
 
     def close(self) -> None:
         """Stop, and release every range that was not sent."""

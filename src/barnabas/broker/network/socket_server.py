@@ -11,7 +11,8 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from barnabas.broker.loop import spawn
 from barnabas.broker.network.connection import Dispatcher
 from barnabas.broker.network.connection_limits import ConnectionLimits, ListenerLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
+from barnabas.broker.network.listener_counts import ListenerCounts
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
 from barnabas.broker.network.turnstile import Turnstile
@@ -27,14 +29,12 @@ from barnabas.config.broker import BrokerOptions, listener_prefix
 from barnabas.config.broker.network import parse_connection_overrides
 from barnabas.config.listeners import Endpoint, Listeners
 from barnabas.metadata.tree_schema import DEFAULT_ENTITY
-from barnabas.metrics.catalogue.network import (
-    ACCEPT_RATE,
-    ACCEPT_THROTTLE_TIME,
-    IP_ACCEPT_THROTTLE_TIME,
-)
+from barnabas.metrics.catalogue import network as catalogue
+from barnabas.metrics.catalogue.network import NETWORK_PROCESSOR
 from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import ConfigError
+from barnabas.model.note import NoteSink
 from barnabas.quotas.quota_keys import CONNECTION_CREATION_RATE, parse_limit
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.audit import AuditLog
@@ -42,7 +42,7 @@ from barnabas.security.audit import AuditLog
 if TYPE_CHECKING:
     from barnabas.broker.network.listener_tls import ListenerTls
 
-logger = logging.getLogger("barnabas.listener")
+logger = logging.getLogger("barnabas.network")
 
 
 class SocketServer:
@@ -61,7 +61,9 @@ class SocketServer:
         registry: Registry,
         sasl: Sasl,
         audit: AuditLog,
+        note: NoteSink,
     ) -> None:
+        self._note = note
         self._limits = ConnectionLimits(windows)
         self._registry = registry
         self._address_tasks: dict[str, asyncio.Task[None]] = {}
@@ -75,7 +77,10 @@ class SocketServer:
         self._executor = executor
         self._listeners: list[Listener] = []
         self._retired: list[Listener] = []
+        self._counts: dict[str, ListenerCounts] = {}
         self._accepting = False
+        registry.gauge(catalogue.REQUEST_QUEUE_SIZE, self._requests_queued)
+        registry.gauge(catalogue.RESPONSE_QUEUE_SIZE, self._responses_queued)
 
     @property
     def of_clients(self) -> Dispatcher:
@@ -86,7 +91,11 @@ class SocketServer:
         control_plane = self.listeners.control_plane
         data, control = self.routers
         limits = self._limits.of(endpoint.name, listener_prefix(endpoint.name))
-        self._show(endpoint.name, limits)
+        counts = self._counts.get(endpoint.name)
+        if counts is None:
+            counts = ListenerCounts(self._registry, endpoint.name)
+            self._counts[endpoint.name] = counts
+        self._show(endpoint.name, limits, counts)
         dispatcher: Dispatcher = data
         if control_plane is not None:
             dispatcher = control if endpoint.name == control_plane else self.turnstile
@@ -103,6 +112,8 @@ class SocketServer:
             tls=self._tls(endpoint, options) if endpoint.protocol.uses_tls else None,
             authenticate=authenticate,
             on_admitted=self._close_excess,
+            note=self._note,
+            counts=counts,
         )
 
     def _tls(self, endpoint: Endpoint, options: BrokerOptions) -> ListenerTls:
@@ -111,14 +122,44 @@ class SocketServer:
 
         return ListenerTls(endpoint, options, self._executor, self._audit)
 
-    def _show(self, name: str, limits: ListenerLimits) -> None:
+    def _show(self, name: str, limits: ListenerLimits, counts: ListenerCounts) -> None:
         """Register the metrics of a listener."""
-        self._gauge(ACCEPT_RATE, limits.rate.per_second, name)
-        self._gauge(ACCEPT_THROTTLE_TIME, limits.throttles.value, name)
-        self._gauge(IP_ACCEPT_THROTTLE_TIME, limits.address_throttles.value, name)
+        self._gauge(catalogue.ACCEPT_RATE, limits.rate.per_second, name)
+        self._gauge(catalogue.ACCEPT_THROTTLE_TIME, limits.throttles.value, name)
+        self._gauge(catalogue.IP_ACCEPT_THROTTLE_TIME, limits.address_throttles.value, name)
+        self._gauge(catalogue.OPENING_RATE, counts.opening.per_second, name, NETWORK_PROCESSOR)
+        self._gauge(catalogue.CLOSING_RATE, counts.closing.per_second, name, NETWORK_PROCESSOR)
+        self._registry.gauge(
+            catalogue.CONNECTIONS, lambda: self._open(name), name, NETWORK_PROCESSOR
+        )
+        self._registry.gauge(catalogue.ACCEPTOR_BLOCKED, lambda: 0, name)
 
-    def _gauge(self, metric: Metric, read: Callable[[int], float], listener: str) -> None:
-        self._registry.gauge(metric, lambda: read(self._now_ms()), listener)
+    def _gauge(self, metric: Metric, read: Callable[[int], float], *labels: str) -> None:
+        self._registry.gauge(metric, lambda: read(self._now_ms()), *labels)
+
+    def _open(self, name: str) -> int:
+        """Return how many connections of a listener are open, also of its predecessors."""
+        listeners = self._listeners + self._retired
+        return sum(len(each.connections) for each in listeners if each.name == name)
+
+    def _requests_queued(self) -> int:
+        return self.turnstile.waiting + sum(router.queued for router in self.routers)
+
+    def _responses_queued(self) -> int:
+        return sum(
+            connection.is_sending
+            for listener in self._listeners + self._retired
+            for connection in listener.connections
+        )
+
+    def software(self) -> Iterator[tuple[tuple[str, str, str], int]]:
+        """Yield name and version of clients' software, the listener, and how many there are."""
+        found: Counter[tuple[str, str, str]] = Counter()
+        for listener in self._listeners + self._retired:
+            for connection in listener.connections:
+                session = connection.session
+                found[session.software_name, session.software_version, listener.name] += 1
+        yield from found.items()
 
     @property
     def endpoints(self) -> list[Endpoint]:

@@ -160,6 +160,7 @@ class TlsTransport(asyncio.BufferedProtocol):
                 self._tls.record_login(self._connection.session)
         except TlsError as failure:
             self._tls.record_failure(self._connection.session, str(failure))
+            self._connection.rejected("tls")
             self._fail(f"TLS handshake failed: {failure}")
             return
         self._send_pending()
@@ -180,7 +181,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             last += self._channel.close()
         self._closing = True
         self._stop_timer()
-        self._connection.close(reason)
+        self._connection.close(reason, cause="tls")
         self._end(last)
 
     # data

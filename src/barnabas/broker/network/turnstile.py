@@ -14,12 +14,19 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from barnabas.broker.network.connection import Connection, Dispatcher
+    from barnabas.broker.network.connection import Connection
 
 TURN_S_MAX = 0.004
+
+
+class DispatcherBehind(Protocol):
+    """What a turnstile passes frames on to."""
+
+    def dispatch(self, connection: Connection, frame: memoryview, queued_s: float = 0.0) -> None:
+        """Handle one frame that has waited for its turn for some seconds."""
 
 
 class Turnstile:
@@ -30,14 +37,15 @@ class Turnstile:
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        dispatcher: DispatcherBehind,
         is_control_busy: Callable[[], bool],
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self._dispatcher = dispatcher
         self._is_control_busy = is_control_busy
         self._clock = clock
-        self._line: deque[tuple[Connection, memoryview]] = deque()
+        self._line: deque[tuple[Connection, memoryview, float]] = deque()
+        """The frames that wait, and since when."""
         self._in_turn = False
         self._turn_ends = 0.0
 
@@ -49,7 +57,7 @@ class Turnstile:
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         """Pass a request on, or queue it behind those that arrived before."""
         if self._line or not self._may_pass():
-            self._line.append((connection, frame))
+            self._line.append((connection, frame, self._clock()))
         else:
             self._dispatcher.dispatch(connection, frame)
 
@@ -73,6 +81,6 @@ class Turnstile:
             self._pass_first()
 
     def _pass_first(self) -> None:
-        connection, frame = self._line.popleft()
+        connection, frame, since = self._line.popleft()
         if connection.is_open:
-            self._dispatcher.dispatch(connection, frame)
+            self._dispatcher.dispatch(connection, frame, self._clock() - since)

@@ -83,11 +83,14 @@ class ZeroCopySend:
         """Return when the client last read something, None if nothing waits for it."""
         return int(self._stepped_at * 1000) if self._waiting else None
 
-    def send(self, parts: Sequence[Part]) -> None:
-        """Send the parts in order; call `on_sent` when the last byte is with the kernel."""
+    def send(self, parts: Sequence[Part]) -> bool:
+        """Send the parts in order; call `on_sent` when the last byte is with the kernel.
+
+        Return whether it already is.
+        """
         self._parts.extend(parts)
         self._sent = 0
-        self._step()
+        return self._step()
 
     def close(self) -> None:
         """Stop, and release every range that was not sent."""
@@ -96,24 +99,26 @@ class ZeroCopySend:
         self._parts.clear()
         self._socket.close()
 
-    def _step(self) -> None:
+    def _step(self) -> bool:
+        """Send what the kernel has room for; return whether that was all."""
         if self._transport.is_closing() or self._socket.fileno() < 0:
-            return
+            return False
         self._stepped_at = self._loop.time()
         if self._transport.get_write_buffer_size():
             self._wait()  # earlier responses are sent first
-            return
+            return False
         try:
             while self._parts:
                 self._send_first()
         except (BlockingIOError, InterruptedError):
             self._wait()
-            return
+            return False
         except OSError:
             self._on_lost()
-            return
+            return False
         self._stop_waiting()
         self._on_sent()
+        return True
 
     def _send_first(self) -> None:
         part = self._parts[0]

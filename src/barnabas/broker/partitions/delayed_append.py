@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from barnabas.broker.partitions.expirations import Expirations
 from barnabas.model.error_codes import ErrorCode
 from barnabas.replication.partition import Partition
 from barnabas.timing.purgatory import DelayedOperation
@@ -31,7 +32,7 @@ class DelayedAppend(DelayedOperation, Generic[Token]):
     If `is_stale` is given and returns True, it is done at once, and the rest stays unsettled.
     """
 
-    __slots__ = ("_acks", "_done", "_is_stale", "_settle", "_waits")
+    __slots__ = ("_acks", "_done", "_expirations", "_is_stale", "_settle", "_waits")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class DelayedAppend(DelayedOperation, Generic[Token]):
         settle: Settle[Token] | None,
         acks: int,
         is_stale: Callable[[], bool] | None,
+        expirations: Expirations,
     ) -> None:
         super().__init__()
         self._waits = waits
@@ -47,6 +49,7 @@ class DelayedAppend(DelayedOperation, Generic[Token]):
         self._settle = settle
         self._acks = acks
         self._is_stale = is_stale
+        self._expirations = expirations
 
     def try_complete(self) -> bool:
         """Settle what is committed or has failed; return whether nothing is left to wait for."""
@@ -71,6 +74,8 @@ class DelayedAppend(DelayedOperation, Generic[Token]):
 
     def on_expire(self) -> None:
         """Settle the rest: appended, but not known to be committed."""
+        for partition, _, _ in self._waits:
+            self._expirations.append(partition.topic_partition)
         if self._settle is not None:
             for partition, _, token in self._waits:
                 self._settle(partition, token, ErrorCode.REQUEST_TIMED_OUT)

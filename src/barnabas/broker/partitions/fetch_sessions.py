@@ -154,6 +154,13 @@ class FetchSessions:
         self._draw_id = draw_id
         self._sessions: dict[int, FetchSession] = {}
         self._readers: dict[NamedPartition, dict[FetchSession, Key]] = {}
+        self.evictions = 0
+        """How many sessions had to make room for others."""
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions all sessions have."""
+        return sum(len(session.items) for session in self._sessions.values())
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -304,10 +311,12 @@ class FetchSessions:
         oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)
         if now_ms - oldest.last_used_ms > IDLE_MS_MAX:
             self._drop(oldest)
+            self.evictions += 1
             return True
         least = min(self._sessions.values(), key=lambda each: (each.privileged, len(each.items)))
         if (least.privileged, len(least.items)) < (privileged, size):
             self._drop(least)
+            self.evictions += 1
             return True
         return False
 

@@ -10,14 +10,16 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
+from time import perf_counter
 
 from barnabas.broker.loop import offload
 from barnabas.log.flush import Flush
 from barnabas.log.partition_log import PartitionLog
+from barnabas.metrics.instruments import Histogram
 from barnabas.model.errors import StorageError
 from barnabas.replication.partition import Partition
 
-logger = logging.getLogger("barnabas.flusher")
+logger = logging.getLogger("barnabas.logs")
 
 
 class Flusher:
@@ -29,7 +31,10 @@ class Flusher:
         now_ms: Callable[[], int],
         on_flushed: Callable[[Partition], None],
         on_failed: Callable[[Partition, StorageError], None],
+        times: Histogram | None = None,
     ) -> None:
+        """Flush on an executor; `times` gets the microseconds of each log's flush."""
+        self._times = times or Histogram()
         self._executor = executor
         self._now_ms = now_ms
         self._on_flushed = on_flushed
@@ -89,7 +94,7 @@ class Flusher:
                 continue
             if flush is not None:
                 flushes.append((partition, log, flush))
-        outcomes: list[StorageError | None] = []
+        outcomes: list[tuple[StorageError | None, float]] = []
         try:
             gathered = [flush for _, _, flush in flushes]
             outcomes += await offload(self._executor, _flush_all, gathered)
@@ -99,22 +104,28 @@ class Flusher:
                 log.finish_flush(flush, self._now_ms())
         for partition, refusal in refused:
             self._on_failed(partition, refusal)
-        for (partition, log, _), outcome in zip(flushes, outcomes, strict=True):
-            if outcome is None:
+        for (partition, log, _), (error, seconds) in zip(flushes, outcomes, strict=True):
+            if error is None:
+                self._times.record(int(seconds * 1e6))
                 self._on_flushed(partition)
             elif partition.log is log:
-                self._on_failed(partition, outcome)
+                self._on_failed(partition, error)
             else:
                 self._wanted[partition] = None
 
 
-def _flush_all(flushes: list[Flush]) -> list[StorageError | None]:
-    """Try every flush, whether others fail or not; runs on the executor."""
-    outcomes: list[StorageError | None] = []
+def _flush_all(flushes: list[Flush]) -> list[tuple[StorageError | None, float]]:
+    """Try every flush, whether others fail or not; return how each went, and its seconds.
+
+    Runs on the executor.
+    """
+    outcomes: list[tuple[StorageError | None, float]] = []
     for flush in flushes:
+        began_s = perf_counter()
+        failed = None
         try:
             flush.run()
-            outcomes.append(None)
         except StorageError as failure:
-            outcomes.append(failure)
+            failed = failure
+        outcomes.append((failed, perf_counter() - began_s))
     return outcomes

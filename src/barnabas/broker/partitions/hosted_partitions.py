@@ -19,16 +19,19 @@ from barnabas.broker.partitions.delayed_append import (
     Token,
     Wait,
 )
+from barnabas.broker.partitions.expirations import Expirations
 from barnabas.broker.partitions.fetch_sessions import FetchSessions
 from barnabas.broker.partitions.flusher import Flusher
+from barnabas.broker.partitions.traffic import Traffic
 from barnabas.log.partition_log import Appended
 from barnabas.log.validation import Origin
+from barnabas.metrics.instruments import Histogram
 from barnabas.model.errors import StorageError
 from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 from barnabas.timing.purgatory import Purgatory
 
-logger = logging.getLogger("barnabas.broker")
+logger = logging.getLogger("barnabas.logs")
 
 
 class HostedPartitions(dict[tuple[str, int], Partition]):
@@ -48,6 +51,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         check_silence: Callable[[], object],
         on_follower_flushed: Callable[[Partition], None],
         on_storage_failure: Callable[[TopicPartition, StorageError], None],
+        flush_times: Histogram | None = None,
     ) -> None:
         """Host nothing yet.
 
@@ -63,7 +67,9 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         self.produce_purgatory = Purgatory("produce", timer.wheel)
         self.deletion_purgatory = Purgatory("delete-records", timer.wheel)
         self.fetch_sessions = fetch_sessions
-        self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed)
+        self.flusher = Flusher(executor, now_ms, self.flushed, self.flush_failed, flush_times)
+        self.traffic = Traffic()
+        self.expirations = Expirations()
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -81,7 +87,20 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
         `version` is the version of Produce that the records came with. Raises what
         `Partition.append` raises.
         """
+        traffic = partition.traffic
+        if traffic is None:
+            traffic = self.traffic.of(partition)
+        traffic.produce_requests += 1
+        log = partition.log
+        end = log.log_end_offset
         appended = partition.append(records, acks, version, now_ms, origin)
+        count = log.log_end_offset - end
+        if count:  # else the producer has sent it before
+            traffic.messages_in += count
+            traffic.bytes_in += len(records)
+            if log.converted:
+                traffic.produce_conversions += log.converted
+                log.converted = 0
         if not self.flush_if_owed(partition):
             self.appended(partition)
         return appended
@@ -100,7 +119,7 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
 
         That may be before this returns. `settle` is called for each append as soon as it ends.
         """
-        operation = DelayedAppend(waits, done, settle, acks, is_stale)
+        operation = DelayedAppend(waits, done, settle, acks, is_stale, self.expirations)
         keys = [partition.topic_partition for partition, _, _ in waits]
         if not self.produce_purgatory.watch(operation, keys, deadline_ms):
             self._timer.set()

@@ -24,6 +24,8 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, CorruptRecordError, RequestError, StorageError
 from barnabas.model.ids import EARLIEST, LATEST, TopicPartition, Uuid
+from barnabas.model.note import PartitionNote, unheard
+from barnabas.quotas.sampled_rate import SampledRate, Windows
 from barnabas.replication.follower_fetch import Action, FollowerFetch, Step, Wanted
 from barnabas.replication.follower_fetch_session import FollowerFetchSession
 from barnabas.replication.partition import Partition
@@ -49,6 +51,11 @@ logger = logging.getLogger("barnabas.replication")
 FIRST_VERSION = 12
 """The first in which a leader's response includes where logs diverge."""
 
+
+RATE_WINDOWS = Windows(6, 10_000)
+"""The rate of fetches is that of the last minute."""
+
+APPLIED = (Action.NOTHING, Action.APPENDED)
 
 SESSION_ENDS = frozenset(
     {
@@ -87,6 +94,7 @@ class FetcherContext:
     write_checkpoints: Callable[[], Awaitable[None]]
     on_fenced: Callable[[TopicPartition], None]
     """Called if a leader knows a newer epoch."""
+    note: PartitionNote = unheard
 
 
 class Fetcher:
@@ -107,6 +115,10 @@ class Fetcher:
         self._is_fetching = False
         self._is_called = False
         """Whether a fetch is in progress, and whether its leader was asked to end its wait."""
+        self._rate = SampledRate(RATE_WINDOWS)
+        self.failed: set[TopicPartition] = set()
+        """Partitions whose last response could not be applied: records were rejected, the disk
+        failed, or the leader has another epoch."""
         self.task = spawn(self._run(), f"replica fetcher from broker {source}")
 
     @property
@@ -118,6 +130,21 @@ class Fetcher:
     def partitions(self) -> Iterable[Partition]:
         """Return the partitions that are followed."""
         return self._partitions.values()
+
+    @property
+    def fetches_per_second(self) -> float:
+        """Return how often it has fetched, over the last minute."""
+        return self._rate.per_second(self._now_ms())
+
+    @property
+    def has_crashed(self) -> bool:
+        """Return whether its loop has ended by an unexpected error."""
+        task = self.task
+        return task.done() and not task.cancelled() and task.exception() is not None
+
+    def lags(self) -> list[tuple[TopicPartition, int]]:
+        """Return by how many records each partition is behind its leader's high watermark."""
+        return self._pull.lags()
 
     def follow(self, partition: Partition) -> None:
         """Start to follow a partition."""
@@ -131,6 +158,7 @@ class Fetcher:
         """Stop following a partition."""
         self._pull.forget(key)
         self._partitions.pop(key, None)
+        self.failed.discard(key)
 
     def resume(self, key: TopicPartition) -> None:
         """Fetch a partition again that was held."""
@@ -292,6 +320,7 @@ class Fetcher:
         if response.error_code:
             raise RequestError(ErrorCode.of(response.error_code))
         self._session.answered(response.session_id)
+        self._rate.record(1, self._now_ms())
         return response
 
     def _take(self, response: FetchResponse) -> None:
@@ -328,7 +357,14 @@ class Fetcher:
                         failure,
                     )
                     self._pull.resume(key, now_ms, after_pause=True)
+                    self.failed.add(key)
                     continue
+                if self.failed and step.action in APPLIED:
+                    self.failed.discard(key)
+                if step.action is Action.APPENDED and data.records:
+                    context.partitions.traffic.replicated_in(
+                        partition, len(data.records), context.broker_id
+                    )
                 if log.high_watermark != watermark and step.action is Action.NOTHING:
                     context.partitions.wake_readers(key)  # consumers may read from followers
                 if step.action is Action.DROPPED:
@@ -348,6 +384,7 @@ class Fetcher:
                 keys[0],
             )
             if code is ErrorCode.FENCED_LEADER_EPOCH:
+                self.failed.update(keys)
                 for key in keys:
                     context.on_fenced(key)
 
@@ -395,14 +432,14 @@ class Fetcher:
         if not self._follows(partition, epoch):
             return
         log = partition.log
-        logger.info(
-            "%s: truncated from offset %d to %d: leader=%d leader_epoch=%d",
-            key,
-            log.log_end_offset,
-            step.offset,
-            self._source,
-            epoch,
-        )
+        numbers = {
+            "from": log.log_end_offset,
+            "to": step.offset,
+            "leader": self._source,
+            "leader_epoch": epoch,
+        }
+        cause = "out-of-range" if step.action is Action.RESTART else "diverged"
+        context.note("log.truncated", key, cause, numbers)
         try:
             if step.action is Action.RESTART:
                 log.truncate_all(step.offset, context.now_ms())
@@ -422,6 +459,7 @@ class Fetcher:
         if self._context.partitions.get(key) is partition:
             self._pull.resume(key, self._now_ms(), after_pause=True)
             self._wake.set()
+            self.failed.add(key)
         else:
             self.forget(key)
 

@@ -83,6 +83,13 @@ class Fetchers:
             fetcher.end()
         await asyncio.gather(*(each.task for each in fetchers), return_exceptions=True)
 
+    def named(self) -> list[tuple[str, Fetcher]]:
+        """Return the fetchers under the names that Kafka gives their threads."""
+        return [
+            (f"ReplicaFetcherThread-{number}-{source}", fetcher)
+            for (source, number), fetcher in self._fetchers.items()
+        ]
+
     def _fetcher_key(self, partition: Partition) -> tuple[int, int]:
         """Return which fetcher of which broker copies a partition."""
         count = self._context.options().num_replica_fetchers

@@ -12,9 +12,12 @@ from collections.abc import Awaitable, Callable
 
 from barnabas.broker.loop import spawn
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
+from barnabas.broker.replication.isr_metrics import IsrMetrics
+from barnabas.diary import subjects
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.note import Note, NoteSink
 from barnabas.replication.isr_state import Proposal
 from barnabas.replication.partition import Partition
 from barnabas.wire.messages.alter_partition import (
@@ -32,6 +35,16 @@ logger = logging.getLogger("barnabas.replication")
 PAUSE_S = 0.05
 TIMEOUT_MS = 30_000
 
+REFUSALS = {
+    ErrorCode.INELIGIBLE_REPLICA: "ineligible-replica",
+    ErrorCode.OPERATION_NOT_ATTEMPTED: "ineligible-replica",
+    ErrorCode.FENCED_LEADER_EPOCH: "stale-leader-epoch",
+    ErrorCode.INVALID_UPDATE_VERSION: "stale-version",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "unknown-partition",
+    ErrorCode.UNKNOWN_TOPIC_ID: "unknown-partition",
+}
+"""How notes name the codes of the controller that end a proposal."""
+
 
 class IsrProposals:
     """Proposes ISR changes to the controller, and applies its responses."""
@@ -41,13 +54,19 @@ class IsrProposals:
         broker_id: int,
         broker_epoch: Callable[[], int],
         partitions: HostedPartitions,
+        metrics: IsrMetrics,
         *,
         ask_controller: Callable[[Message, int], Awaitable[Message]],
+        note: NoteSink,
     ) -> None:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._partitions = partitions
+        self._metrics = metrics
         self._ask_controller = ask_controller
+        self._note = note
+        self._notes: dict[TopicPartition, Note] = {}
+        """What is noted of a proposal once the controller accepts it."""
         self._waiting: dict[TopicPartition, tuple[Partition, Proposal]] = {}
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -73,6 +92,7 @@ class IsrProposals:
             list(proposal.isr),
             proposal.leader_epoch,
         )
+        self._notes[partition.topic_partition] = partition.explained(proposal)
         self._waiting[partition.topic_partition] = (partition, proposal)
         if self._task is None:
             self._task = spawn(self._run(), "the ISR keeper")
@@ -117,6 +137,7 @@ class IsrProposals:
                 self._accepted(partition, proposal, answer)
             else:
                 code = ErrorCode.of(answer.error_code) if answer else ErrorCode.UNKNOWN_SERVER_ERROR
+                self._metrics.rejected()
                 settled = self._again({key: (partition, proposal)}, code) and settled
         return settled
 
@@ -152,9 +173,16 @@ class IsrProposals:
     def _accepted(
         self, partition: Partition, proposal: Proposal, answer: ResponsePartitionData
     ) -> None:
+        note = self._notes.pop(partition.topic_partition, None)
         if answer.leader_epoch != proposal.leader_epoch:
             return  # the controller has made a newer decision, and will send it
-        if partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch):
+        if note is not None:
+            version = {"to": list(answer.isr), "version": answer.partition_epoch}
+            self._note(note._replace(data={**note.data, **version}))
+        before = partition.isr
+        rose = partition.proposal_accepted(proposal, tuple(answer.isr), answer.partition_epoch)
+        self._metrics.accepted(before, partition.isr)
+        if rose:
             self._partitions.watermark_rose(partition)
         else:
             self._partitions.produce_purgatory.check(partition.topic_partition)
@@ -168,4 +196,20 @@ class IsrProposals:
             if again is not None:
                 self._waiting.setdefault(key, (partition, again))
                 settled = False
+            else:
+                self._notes.pop(key, None)
+                self._note_refusal(key, proposal, partition, code)
         return settled
+
+    def _note_refusal(
+        self, key: TopicPartition, proposal: Proposal, partition: Partition, code: ErrorCode
+    ) -> None:
+        data = {
+            "from": list(partition.isr),
+            "to": list(proposal.isr),
+            "code": code.name,
+            "leader_epoch": proposal.leader_epoch,
+            "version": proposal.partition_epoch,
+        }
+        cause = REFUSALS.get(code, "invalid")
+        self._note(Note("isr.refused", subjects.partition(*key), cause, data))

@@ -10,11 +10,13 @@ from barnabas.broker.cluster.configs import Configs
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.replication.fetchers import Fetchers
+from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.storage.compaction_workers import CompactionWorkers
 from barnabas.broker.storage.log_failures import LogFailures
 from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.relocations import Relocations
 from barnabas.config.topic import TopicOptions
+from barnabas.diary import subjects
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import DamagedLogError, RequestError, StorageError
@@ -26,13 +28,14 @@ from barnabas.model.ids import (
     TopicPartition,
     Uuid,
 )
+from barnabas.model.note import Note, NoteSink
 from barnabas.replication.leader_context import LeaderContext
 from barnabas.replication.partition import Partition
 from barnabas.replication.role import Role
 from barnabas.wire.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from barnabas.wire.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
 
-logger = logging.getLogger("barnabas.replicas")
+logger = logging.getLogger("barnabas.replication")
 
 ROLES_AT_ONCE = 50
 TURN_S_MAX = 0.1
@@ -58,10 +61,12 @@ class Replicas:
         compaction: CompactionWorkers,
         now_ms: Callable[[], int],
         clock_ms: Callable[[], int],
+        isr_metrics: IsrMetrics,
         *,
         learn_topic_configs: Callable[[Collection[str]], Awaitable[None]],
         on_role_taken: Callable[[Partition], None],
         on_role_shown: Callable[[Partition], None],
+        note: NoteSink,
     ) -> None:
         """Keep `partitions` to those that this broker hosts.
 
@@ -79,9 +84,11 @@ class Replicas:
         self._relocations = relocations
         self._compaction = compaction
         self._now_ms = now_ms
+        self._isr_metrics = isr_metrics
         self._learn_topic_configs = learn_topic_configs
         self._on_role_taken = on_role_taken
         self._on_role_shown = on_role_shown
+        self._note = note
         self._leader_context = LeaderContext(
             clock_ms,
             lambda other: other in cluster.brokers,
@@ -148,7 +155,10 @@ class Replicas:
             try:
                 partition = self._partition(key, topic_id, state, options, broker_epoch)
                 leads_already = partition.is_assigned_leader
+                former = partition.assigned_leader, partition.leader_epoch
+                former_isr = partition.isr if leads_already else self._known_isr(key, topic_id)
                 partition.assume(_role(state))
+                self._note_role(partition, *former)
                 self._silence.role_assigned(partition, broker_epoch)
             except RequestError as refusal:
                 errors[key] = refusal.code
@@ -164,6 +174,7 @@ class Replicas:
             errors[key] = ErrorCode.NONE
             if partition.is_assigned_leader:
                 led.append(partition)
+                self._isr_metrics.assigned(former_isr, partition.isr)
             else:
                 followed.append(partition)
                 if leads_already:
@@ -174,6 +185,30 @@ class Replicas:
             if partition.is_leader:
                 self._partitions.flush_if_owed(partition)
             self._on_role_taken(partition)
+
+    def _note_role(self, partition: Partition, leader: int, leader_epoch: int) -> None:
+        """Note a role as the state-change log shows it, with the leader before."""
+        data = {
+            "leader": partition.assigned_leader,
+            "leader_epoch": partition.leader_epoch,
+            "offset": partition.log.log_end_offset,
+            "high_watermark": partition.log.high_watermark,
+            "isr": list(partition.isr),
+            "version": partition.partition_epoch,
+            "adding": list(partition.adding),
+            "removing": list(partition.removing),
+            "previous": leader,
+            "previous_epoch": leader_epoch,
+        }
+        event = "role.leads" if partition.is_assigned_leader else "role.follows"
+        self._note(Note(event, subjects.partition(*partition.topic_partition), "assigned", data))
+
+    def _known_isr(self, key: TopicPartition, topic_id: Uuid) -> Sequence[int]:
+        """Return the ISR that the controller last sent to all brokers; none of a new partition."""
+        view = self._cluster.topic(key.topic)
+        if view is None or view.topic_id != topic_id or key.partition >= len(view.partitions):
+            return ()
+        return view.partitions[key.partition].isr
 
     def _options_of(self, topic: str) -> TopicOptions | None:
         """Return a topic's options, None if its configs are unreadable or invalid."""
@@ -245,6 +280,10 @@ class Replicas:
         if partition is None and self._logs.may_be_offline(key):
             return ErrorCode.KAFKA_STORAGE_ERROR
         self._fetchers.forget([key])
+        if partition is not None:
+            cause = "deleted" if state.delete_partition else "assigned"
+            epoch = {"leader_epoch": partition.leader_epoch}
+            self._note(Note("role.stopped", subjects.partition(*key), cause, epoch))
         self.drop(key)
         if state.delete_partition:
             await self._compaction.stop_for(key)

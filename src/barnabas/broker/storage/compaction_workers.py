@@ -20,6 +20,7 @@ from barnabas.log.compaction.scheduler import Cleanable, CompactionScheduler
 from barnabas.log.compaction.steps import Aborted, Compacted, Means, Steps, compact
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.note import PartitionNote, unheard
 
 if TYPE_CHECKING:
     from barnabas.broker.storage.logs import Logs
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.metrics.registry import Registry
     from barnabas.replication.partition import Partition
 
-logger = logging.getLogger("barnabas.cleaning")
+logger = logging.getLogger("barnabas.cleaner")
 
 PAUSE_S_MIN = 0.01
 WAIT_S_MAX = 0.1
@@ -46,6 +47,7 @@ class CompactionWorkers:
         now_ms: Callable[[], int],
         metrics: Registry,
         on_failure: Callable[[TopicPartition, StorageError], None],
+        note: PartitionNote = unheard,
     ) -> None:
         """Run on an executor; without one, each cleaner gets a thread of its own."""
         self.cleaner = CompactionScheduler()
@@ -56,6 +58,7 @@ class CompactionWorkers:
         self._options = options
         self._now_ms = now_ms
         self._on_failure = on_failure
+        self._note = note
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._ended: dict[TopicPartition, asyncio.Event] = {}
         self._stopping = asyncio.Event()
@@ -174,6 +177,8 @@ class CompactionWorkers:
 
     def _failed(self, partition: TopicPartition, failure: BarnabasError) -> None:
         logger.error("%s: compaction failed, not compacted until restart: %s", partition, failure)
+        cause = "storage" if isinstance(failure, StorageError) else "damaged"
+        self._note("compaction.failed", partition, cause, {"reason": str(failure)})
         if isinstance(failure, StorageError):
             self._on_failure(partition, failure)
 

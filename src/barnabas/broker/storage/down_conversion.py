@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from barnabas.kernels import Buffer
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.validation import stored_bounds
@@ -15,12 +17,19 @@ CONVERTED_BYTES_MAX = 8 * 1024 * 1024
 
 
 def read_converted(
-    log: PartitionLog, offset: int, end: int, limit: int, magic: int, at_least_one: bool
+    log: PartitionLog,
+    offset: int,
+    end: int,
+    limit: int,
+    magic: int,
+    at_least_one: bool,
+    on_converted: Callable[[int], None] = lambda count: None,
 ) -> Buffer:
     """Read from an offset in an old format; batches with nothing for old readers are skipped.
 
     What is stored in that format or an older one is returned unchanged, as Kafka does. Raise
-    UNSUPPORTED_VERSION if `message.downconversion.enable` forbids it.
+    UNSUPPORTED_VERSION if `message.downconversion.enable` forbids it. `on_converted` gets the
+    number of records that were converted.
     """
     if not log.options.message_downconversion_enable:
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
@@ -42,6 +51,9 @@ def read_converted(
             bounds=stored_bounds(log.options),
         )
         if messages:
+            unchanged = sum(each.magic <= magic for each in entries)
+            if unchanged < len(entries):
+                on_converted(max(len(scan_entries(messages)) - unchanged, 0))
             return messages
         position = entries[-1].next_offset
     return b""

@@ -21,9 +21,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from barnabas.coordination.contract import Coordination
+from barnabas.diary import subjects
 from barnabas.metadata import tree_schema as nodes
 from barnabas.model.errors import BarnabasError, StorageError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.note import Note, NoteSink, unnoted
 from barnabas.replication.partition import Partition
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class LogFailures:
         cancel_moves_to: Callable[[str], None],
         drop: Callable[[TopicPartition], None],
         give_up: Callable[[str], Coroutine[Any, Any, None]],
+        note: NoteSink = unnoted,
     ) -> None:
         """Handle the disk errors of a broker, which stops without the directory at `vital_path`."""
         self._logs = logs
@@ -93,6 +96,7 @@ class LogFailures:
         self._cancel_moves_to = cancel_moves_to
         self._drop = drop
         self._give_up = give_up
+        self._note = note
         self._tasks: set[asyncio.Task[None]] = set()
         self._resigned: dict[TopicPartition, int] = {}
         """Partitions that another broker should lead, with the epoch in which they were full."""
@@ -112,6 +116,13 @@ class LogFailures:
         partition = self._partitions.get(key)
         if partition is None or not partition.is_leader or len(partition.isr) < 2:
             return
+        if key not in self._resigned:
+            data = {
+                "partition": subjects.partition(*key),
+                "directory": self._logs.path_of(key) or "",
+                "leader_epoch": partition.leader_epoch,
+            }
+            self._note(Note("directory.full", subjects.broker(self._broker_id), "no-room", data))
         self._resigned[key] = partition.leader_epoch
         now_ms = self._clock_ms()
         if now_ms - self._notified_ms >= NOTICE_MS:
@@ -138,6 +149,9 @@ class LogFailures:
         self._cancel_moves_to(path)
         held = self._logs.take_offline(path, failure)
         logger.error("log directory %s is offline: partitions=%d: %s", path, len(held), failure)
+        data = {"directory": path, "partitions": len(held), "reason": str(failure)}
+        subject = subjects.broker(self._broker_id)
+        self._note(Note("directory.offline", subject, "disk-error", data))
         for key in held:
             self._drop(key)
         if not self._logs.paths:

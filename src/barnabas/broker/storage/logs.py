@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 from barnabas.broker.loop import offload
 from barnabas.broker.storage.log_failures import directory_is_lost
@@ -24,12 +25,20 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.relocation import Relocation
 from barnabas.model.errors import ConfigError, DamagedLogError, StorageError
 from barnabas.model.ids import TopicPartition, Uuid
+from barnabas.model.note import Note, NoteSink, unnoted
 
 logger = logging.getLogger("barnabas.logs")
 
 
 FLUSHED_TOGETHER = 8
 """How many logs are flushed at a time when the broker stops: disks are faster in parallel."""
+
+
+class Recovery(NamedTuple):
+    """What a start had to do after an unclean stop."""
+
+    logs: int
+    seconds: float
 
 
 class Logs:
@@ -52,8 +61,11 @@ class Logs:
         """Directories that failed, and why."""
         self.unclosed: list[str] = []
         """Directories that a clean stop could not mark as closed."""
+        self.recoveries: dict[str, Recovery] = {}
+        """What the last start recovered, by directory that was not closed cleanly."""
         self.on_failure: Callable[[str, StorageError], None] | None = None
         """Called with a directory and its disk error, once the broker runs."""
+        self.note: NoteSink = unnoted
         self._removals: set[asyncio.TimerHandle] = set()
         self._removing: set[asyncio.Future[None]] = set()
         self._written: dict[str, bytes] = {}
@@ -78,6 +90,14 @@ class Logs:
     def all(self) -> list[PartitionLog]:
         """Return every log."""
         return [log for directory in self._directories for log in directory.logs.values()]
+
+    @property
+    def left_to_recover(self) -> dict[str, int]:
+        """Return how many logs of each directory a start has yet to recover."""
+        return {
+            directory.path: 0 if directory.clean else directory.left_to_load
+            for directory in self._directories
+        }
 
     def identity(self) -> dict[str, str]:
         """Return the meta.properties of the directories, which must agree; empty for new ones."""
@@ -136,16 +156,27 @@ class Logs:
                 self._leave_out(directory.path, failure)
                 continue
             if not directory.clean and directory.logs:
+                recovery = Recovery(len(directory.logs), loop.time() - began)
+                self.recoveries[directory.path] = recovery
                 logger.info(
                     "log directory %s was not closed cleanly: recovered %d logs in %.3f s",
                     directory.path,
-                    len(directory.logs),
-                    loop.time() - began,
+                    recovery.logs,
+                    recovery.seconds,
                 )
+                self._note_recovery(directory, loop.time() - began)
             for path in directory.leftovers():
                 self._purge_later(directory, path, 0)
         self._check_some_left()
         self._keep_one_of_each()
+
+    def _note_recovery(self, directory: LogDirectory, seconds: float) -> None:
+        data = {
+            "directory": directory.path,
+            "logs": len(directory.logs),
+            "took_ms": int(seconds * 1000),
+        }
+        self.note(Note("log.recovered", f"directory:{directory.path}", "unclean-shutdown", data))
 
     def _keep_one_of_each(self) -> None:
         """Finish a move between directories that a crash interrupted after the copy was done."""

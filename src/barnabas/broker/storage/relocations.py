@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from barnabas.replication.partition import Partition
     from barnabas.timing.throttle import Throttle
 
-logger = logging.getLogger("barnabas.relocations")
+logger = logging.getLogger("barnabas.logs")
 
 LONGEST_REST_MS = 1000
 """The limit may be changed meanwhile."""

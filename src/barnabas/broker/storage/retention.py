@@ -14,7 +14,10 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from barnabas.broker.loop import offload
+from barnabas.metrics.catalogue import logs as catalogue
+from barnabas.metrics.registry import Registry
 from barnabas.model.errors import CorruptFileError, CorruptRecordError, StorageError
+from barnabas.model.note import PartitionNote, unheard
 
 if TYPE_CHECKING:
     from barnabas.broker.partitions.hosted_partitions import HostedPartitions
@@ -40,12 +43,17 @@ class Retention:
         executor: Executor | None,
         now_ms: Callable[[], int],
         on_failure: Callable[[TopicPartition, StorageError], None],
+        metrics: Registry,
+        note: PartitionNote = unheard,
     ) -> None:
         self._logs = logs
         self._partitions = partitions
         self._executor = executor
         self._now_ms = now_ms
         self._on_failure = on_failure
+        self._note = note
+        self._deleted_bytes = metrics.counter(catalogue.RETENTION_BYTES)
+        self._deleted_segments = metrics.counter(catalogue.RETENTION_SEGMENTS)
         self._running = False
 
     async def turn(self) -> None:
@@ -57,18 +65,18 @@ class Retention:
             expired = await self._find()
             if expired:
                 await self._logs.write_checkpoints()
-                for partition, log, offset in expired:
+                for partition, log, offset, cause in expired:
                     try:
-                        await self._remove(partition, log, offset)
+                        await self._remove(partition, log, offset, cause)
                     except StorageError as failure:
                         if self._is_hosted(partition, log):  # or it was moved in the middle
                             self._failed(partition, failure)
         finally:
             self._running = False
 
-    async def _find(self) -> list[tuple[Partition, PartitionLog, int]]:
+    async def _find(self) -> list[tuple[Partition, PartitionLog, int, str]]:
         """Raise log start offsets; return the logs with segments to delete once that is durable."""
-        expired: list[tuple[Partition, PartitionLog, int]] = []
+        expired: list[tuple[Partition, PartitionLog, int, str]] = []
         to_flush = False
         for number, partition in enumerate(list(self._partitions.values())):
             if number % LOGS_AT_ONCE == LOGS_AT_ONCE - 1:
@@ -81,6 +89,7 @@ class Retention:
                 offset = log.expired_before(now_ms)
                 if offset <= log.segments[0].base_offset:
                     continue
+                cause = log.expiry_cause()
                 log.begin_removal(offset, now_ms)
             except StorageError as failure:
                 self._failed(partition, failure)
@@ -88,7 +97,7 @@ class Retention:
             except (CorruptFileError, CorruptRecordError) as failure:
                 logger.error("%s: retention skipped: %s", partition.topic_partition, failure)
                 continue
-            expired.append((partition, log, offset))
+            expired.append((partition, log, offset, cause))
             if log.recovery_point < offset:
                 self._partitions.flusher.request_finished(partition)
                 to_flush = True
@@ -102,20 +111,35 @@ class Retention:
                 )
         return expired
 
-    async def _remove(self, partition: Partition, log: PartitionLog, offset: int) -> None:
-        count = 0
+    async def _remove(
+        self, partition: Partition, log: PartitionLog, offset: int, cause: str
+    ) -> None:
+        count = size_bytes = 0
         while not log.compacting and self._is_hosted(partition, log):
             # Files are renamed without yielding to the loop, so that the log cannot be deleted and
             # recreated in between.
-            before = len(log.segments)
+            before = log.segments
+            sizes = [segment.size_bytes for segment in before[:SEGMENTS_AT_ONCE]]
             paths = log.remove_before(offset, SEGMENTS_AT_ONCE)
             if not paths:
                 break
-            count += before - len(log.segments)
+            removed = len(before) - len(log.segments)
+            count += removed
+            self._deleted_segments.add(removed)
+            size_bytes += sum(sizes[:removed])
+            self._deleted_bytes.add(sum(sizes[:removed]))
             self._logs.unlink_later(paths, log.options.file_delete_delay_ms)
             await offload(self._executor, self._logs.flush_directory, log.directory)
         log.finish_removal()
         if count:
+            numbers = {
+                "segments": count,
+                "bytes": size_bytes,
+                "offset": log.log_start_offset,
+                "retention_ms": log.options.retention_ms,
+                "retention_bytes": log.options.retention_bytes,
+            }
+            self._note("segment.deleted", log.topic_partition, cause, numbers)
             logger.info(
                 "%s: log start offset is now %d, segments deleted: %d",
                 log.topic_partition,

@@ -17,7 +17,7 @@ from barnabas.config.broker.groups import GroupsOptions
 from barnabas.config.broker.identity import IdentityOptions
 from barnabas.config.broker.kraft import KraftOptions
 from barnabas.config.broker.network import NetworkOptions, parse_connection_overrides
-from barnabas.config.broker.own import OwnOptions
+from barnabas.config.broker.own import MetricsAddress, OwnOptions, parse_metrics_address
 from barnabas.config.broker.quotas import QuotasOptions
 from barnabas.config.broker.replication import ReplicationOptions
 from barnabas.config.broker.reporting import ReportingOptions
@@ -79,6 +79,9 @@ class BrokerOptions(
     endpoints: Listeners
     """The parsed listeners and advertised.listeners."""
 
+    metrics_address: MetricsAddress | None
+    """The parsed barnabas.metrics.listener."""
+
     @classmethod
     def find(cls, name: str) -> Option | None:
         """Return the option that a name sets, with or without a listener prefix, or None."""
@@ -135,6 +138,7 @@ class BrokerOptions(
             ),
             control_plane_name=self.control_plane_listener_name,
         )
+        attributes["metrics_address"] = parse_metrics_address(self.barnabas_metrics_listener)
         parse_connection_overrides(self.max_connections_per_ip_overrides)
         parse_super_users(self.super_users)
         for name, value in self.given.items():

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from barnabas.config.option import Section, reserved
+from barnabas.config.option import Section, option, reserved
 
 
 class ReportingOptions(Section):
     """Metrics and telemetry."""
 
+    telemetry_max_bytes: int = option(
+        "telemetry.max.bytes",
+        "int",
+        default=1_048_576,
+        at_least=1,
+        doc="Maximum size of a client's telemetry push, compressed as it arrives.",
+    )
     _without_effect = reserved(
         """
         metric.reporters                     list      []       cluster  METRICS    Classes that report metrics.
@@ -17,6 +24,5 @@ class ReportingOptions(Section):
         auto.include.jmx.reporter            boolean   true     no       JAVA       Whether metrics are exposed through JMX.
         kafka.metrics.reporters              list      []       no       METRICS    Classes that report the older metrics.
         kafka.metrics.polling.interval.secs  int:1..   10       no       METRICS    How often these reporters run.
-        telemetry.max.bytes                  int:1..   1048576  no       TELEMETRY  Maximum size of a client's telemetry push.
         """  # noqa: E501
     )

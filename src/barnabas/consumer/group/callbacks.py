@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.client.errors import WakeupError
+from barnabas.consumer.group.counts import GroupCounts, Times
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata
@@ -109,24 +110,25 @@ def break_off(task: asyncio.Task[Any]) -> None:
 class ListenerCalls:
     """Calls the listener of a subscription."""
 
-    def __init__(self, subscription: Subscription, invoke: Invoke) -> None:
+    def __init__(self, subscription: Subscription, invoke: Invoke, counts: GroupCounts) -> None:
         self._subscription = subscription
+        self._counts = counts
         self._invoke = invoke
         self._failure: BarnabasError | None = None
 
     async def revoked(self, partitions: set[TopicPartition]) -> None:
         """Notify the listener that partitions are being revoked."""
         if partitions:
-            await self._notify("on_partitions_revoked", partitions)
+            await self._notify("on_partitions_revoked", partitions, self._counts.revoked)
 
     async def lost(self, partitions: set[TopicPartition]) -> None:
         """Notify the listener that partitions were lost."""
         if partitions:
-            await self._notify("on_partitions_lost", partitions)
+            await self._notify("on_partitions_lost", partitions, self._counts.lost)
 
     async def assigned(self, partitions: set[TopicPartition]) -> None:
         """Notify the listener of new partitions, or of a rebalance that assigned none."""
-        await self._notify("on_partitions_assigned", partitions)
+        await self._notify("on_partitions_assigned", partitions, self._counts.assigned)
 
     def raise_failure(self) -> None:
         """Raise the exception of a callback, once."""
@@ -134,7 +136,7 @@ class ListenerCalls:
         if failure is not None:
             raise failure
 
-    async def _notify(self, name: str, partitions: set[TopicPartition]) -> None:
+    async def _notify(self, name: str, partitions: set[TopicPartition], times: Times) -> None:
         listener = self._subscription.listener
         if listener is None:
             return
@@ -142,6 +144,8 @@ class ListenerCalls:
         if method is None and name == "on_partitions_lost":  # a listener from before KIP-429
             method = listener.on_partitions_revoked
         assert method is not None, f"rebalance listener {listener!r} has no {name}"
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
         try:
             await self._invoke(method, set(partitions))
         except WakeupError as failure:  # raised inside the listener, meant for the poll
@@ -152,3 +156,5 @@ class ListenerCalls:
                 f"rebalance listener {listener!r}: {name} failed: {failure!r}"
             )
             self._failure.__cause__ = failure
+        finally:
+            times.record((loop.time() - began_s) * 1000)

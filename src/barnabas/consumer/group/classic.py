@@ -69,6 +69,7 @@ class ClassicMember(GroupMember):
             self._state,
             strategies,
             self._backoff,
+            self.counts,
         )
         self._joining: asyncio.Task[None] | None = None
 
@@ -180,6 +181,7 @@ class ClassicMember(GroupMember):
         if state.is_lost:  # while the callback ran; the next step reports the rest
             return
         self._last_reason = reason
+        self.counts.rebalance_begins(now_ms())
         state.begin_join(subscription.topics)
         self._joining = asyncio.get_running_loop().create_task(
             self._run_join(reason), name="joining"
@@ -201,6 +203,7 @@ class ClassicMember(GroupMember):
             return
         failure = task.exception()
         if failure is not None:
+            self.counts.rebalance_fails()
             self._state.fail_join(f"the last attempt failed: {failure}")
             if isinstance(failure, Exception):
                 self._fatal = failure
@@ -232,6 +235,7 @@ class ClassicMember(GroupMember):
         subscription.assign_from_group(state.assigned)
         state.taken_over()
         self._rebalances += 1
+        self.counts.rebalance_ends(now_ms())
         self._metadata_is_new = True  # topics may have changed since the leader looked
         if change.revoked:
             state.request_rejoin(f"it revoked {len(change.revoked)} partitions for other members")
@@ -259,6 +263,7 @@ class ClassicMember(GroupMember):
         try:
             connection = await self._coordinator.connection()
             version = connection.version_of(HeartbeatRequest)
+            began_ms = now_ms()
             response: HeartbeatResponse = await connection.send(
                 heartbeat_request(self._settings, me, version),
                 version=version,
@@ -270,6 +275,7 @@ class ClassicMember(GroupMember):
             self._coordinator.lost(str(failure))
             self._heartbeat_failed(str(failure))
             return
+        self.counts.heartbeats.record(now_ms() - began_ms)
         code = ErrorCode.of(response.error_code)
         if not state.concerns(me.generation):
             return

@@ -29,6 +29,7 @@ from barnabas.client.retry import Backoff
 from barnabas.consumer.group.assignors import Strategy, partition_counts
 from barnabas.consumer.group.classic_state import ClassicState
 from barnabas.consumer.group.coordinator import JOIN_CHANNEL, Coordinator
+from barnabas.consumer.group.counts import GroupCounts
 from barnabas.consumer.group.error_actions import JOIN, SYNC, ErrorAction, action_for, refusal
 from barnabas.consumer.group.requests import JoinedMember, join_request, sync_request
 from barnabas.consumer.group.settings import GroupSettings
@@ -77,6 +78,7 @@ class ClassicJoin:
         state: ClassicState,
         strategies: Mapping[str, Strategy],
         backoff: Backoff,
+        counts: GroupCounts,
     ) -> None:
         self.assigned_by: AssignedMetadata | None = None
         """What this member's assignment is based on as the leader, None if it does not lead."""
@@ -87,6 +89,7 @@ class ClassicJoin:
         self._state = state
         self._strategies = strategies
         self._backoff = backoff
+        self._counts = counts
 
     async def run(self, reason: str | None) -> None:
         """Join until the state has an assignment, or has lost what the user still believes to own.
@@ -125,9 +128,12 @@ class ClassicJoin:
             self._settings.request_timeout_ms,
             max(self._settings.rebalance_ms_max, self._settings.session_timeout_ms) + JOIN_GRACE_MS,
         )
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
         response: JoinGroupResponse = await connection.send(
             request, version=version, timeout_ms=timeout_ms
         )
+        self._counts.joins.record((loop.time() - began_s) * 1000)
         code = ErrorCode.of(response.error_code)
         if code is not ErrorCode.NONE:
             if action_for(JOIN, code) is ErrorAction.TAKE_ID:
@@ -139,11 +145,13 @@ class ClassicJoin:
         strategy = self._strategy(response.protocol_name)
         version = connection.version_of(SyncGroupRequest)
         me = JoinedMember(response.member_id, response.generation_id)
+        began_s = loop.time()
         answer: SyncGroupResponse = await connection.send(
             sync_request(self._settings, me, strategy.name, assignments, version),
             version=version,
             timeout_ms=timeout_ms,
         )
+        self._counts.syncs.record((loop.time() - began_s) * 1000)
         code = ErrorCode.of(answer.error_code)
         if code is not ErrorCode.NONE:
             return await self._act_on(action_for(SYNC, code), code, "SyncGroup")

@@ -19,6 +19,7 @@ from barnabas.client.errors import CommitFailedError, KafkaTimeoutError, Network
 from barnabas.client.retry import Backoff
 from barnabas.consumer.group.callbacks import CommitCallback, Invoke, Offsets, Wake, unbroken
 from barnabas.consumer.group.coordinator import Coordinator
+from barnabas.consumer.group.counts import GroupCounts
 from barnabas.consumer.group.error_actions import (
     COMMIT,
     FETCH,
@@ -78,6 +79,7 @@ class Commits:
         subscription: Subscription,
         member: GroupMember,
         backoff: Backoff,
+        counts: GroupCounts,
         *,
         invoke: Invoke,
         wake: Wake,
@@ -89,6 +91,7 @@ class Commits:
         self._subscription = subscription
         self._member = member
         self._backoff = backoff
+        self._counts = counts
         self._invoke = invoke
         self._wake = wake
         self._queue: deque[_Commit] = deque()
@@ -307,7 +310,11 @@ class Commits:
             sender = given or self._member.identity()
             version = _version(connection, OffsetCommitRequest, sender)
             request = commit_request(sender, left, version)
-            errors = commit_errors(await connection.send(request, version=version))
+            loop = asyncio.get_running_loop()
+            began_s = loop.time()
+            response = await connection.send(request, version=version)
+            self._counts.commits.record((loop.time() - began_s) * 1000)
+            errors = commit_errors(response)
             for partition in [each for each in left if each not in errors]:
                 del left[partition]
             return self._passing(COMMIT, errors.values(), sender, errors) or True

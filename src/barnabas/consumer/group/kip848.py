@@ -45,7 +45,12 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 
 _log = logging.getLogger(__name__)
 
-INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+INTERNAL_TOPICS: Final = (
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__barnabas_diary",
+)
 
 
 class Kip848Member(GroupMember):
@@ -177,6 +182,7 @@ class Kip848Member(GroupMember):
         reason = self._state.reason or ""
         _log.info("group %r: joining because %s", self._settings.group_id, reason)
         self._last_reason = reason
+        self.counts.rebalance_begins(now_ms())
         self._state.join(self._subscribed())
         self._heartbeat_timer.begin(now_ms())
         self._heartbeat_now()
@@ -209,6 +215,7 @@ class Kip848Member(GroupMember):
         return self._state.change(names)
 
     async def _take_over(self, change: Change) -> None:
+        self.counts.rebalance_begins(now_ms())
         if change.revoked:
             try:
                 await self._commit_before("before partitions were revoked")
@@ -231,6 +238,7 @@ class Kip848Member(GroupMember):
             return
         subscription.assign_from_group(state.owned)
         self._rebalances += 1
+        self.counts.rebalance_ends(now_ms())
         self._commits.restart_interval(now_ms())
         _log.info(
             "group %r: member_epoch=%d: %d partitions, %d added and %d revoked",
@@ -261,6 +269,7 @@ class Kip848Member(GroupMember):
                     f"the broker supports ConsumerGroupHeartbeat up to version {version}"
                 )
                 return
+            began_ms = now_ms()
             response: ConsumerGroupHeartbeatResponse = await connection.send(
                 state.request(settings, version),
                 version=version,
@@ -275,6 +284,7 @@ class Kip848Member(GroupMember):
             state.resend_all()
             self._heartbeat_failed(str(failure))
             return
+        self.counts.heartbeats.record(now_ms() - began_ms)
         if state.concerns(epoch):
             self._act_on(response)
 
@@ -329,6 +339,7 @@ class Kip848Member(GroupMember):
         self._wake_poll()
 
     def _fail(self, failure: Exception) -> None:
+        self.counts.rebalance_fails()
         self._fatal = failure
         self._state.lose(str(failure), forget=False)
         self._wake_poll()

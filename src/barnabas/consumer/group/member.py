@@ -21,6 +21,7 @@ from barnabas.consumer.group.callbacks import CommitCallback, Invoke, ListenerCa
 from barnabas.consumer.group.classic_state import ClassicState
 from barnabas.consumer.group.commits import Commits
 from barnabas.consumer.group.coordinator import Coordinator
+from barnabas.consumer.group.counts import GroupCounts
 from barnabas.consumer.group.error_actions import COMMIT, action_for, commit_failure, refusal
 from barnabas.consumer.group.heartbeat_timer import HeartbeatTimer
 from barnabas.consumer.group.kip848_state import Kip848State
@@ -72,10 +73,18 @@ class GroupMember(ABC):
             settings.heartbeat_interval_ms,
             settings.max_poll_interval_ms,
         )
-        self._listener = ListenerCalls(subscription, invoke)
+        self.counts = GroupCounts()
+        self._listener = ListenerCalls(subscription, invoke, self.counts)
         self._backoff = settings.backoff(random.random)
         self._commits = Commits(
-            self._coordinator, settings, subscription, self, self._backoff, invoke=invoke, wake=wake
+            self._coordinator,
+            settings,
+            subscription,
+            self,
+            self._backoff,
+            self.counts,
+            invoke=invoke,
+            wake=wake,
         )
         self._heartbeats: asyncio.Task[None] | None = None
         self._heartbeat_woken = asyncio.Event()
@@ -284,6 +293,7 @@ class GroupMember(ABC):
                 await self._leave_unpolled()
             elif self._heartbeat_timer.is_due(now):
                 self._heartbeat_timer.send(now)
+                self.counts.heartbeat_sent_ms = now
                 await self._heartbeat()
             else:
                 await self._pause(self._heartbeat_timer.wait_ms(now) / 1000)

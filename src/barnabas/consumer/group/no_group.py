@@ -19,6 +19,7 @@ from barnabas.consumer.group.callbacks import (
     Offsets,
     unbroken,
 )
+from barnabas.consumer.group.counts import GroupCounts
 from barnabas.consumer.subscription import Mode, Subscription
 from barnabas.model.group_metadata import ConsumerGroupMetadata, MemberState
 from barnabas.model.ids import TopicPartition
@@ -42,7 +43,8 @@ class NoGroup:
     ) -> None:
         self._client = cluster_client
         self._subscription = subscription
-        self._listener = ListenerCalls(subscription, invoke)
+        self.counts = GroupCounts()
+        self._listener = ListenerCalls(subscription, invoke, self.counts)
         self._exclude_internal_topics = exclude_internal_topics
         self._is_new = True
 

@@ -16,7 +16,7 @@ from barnabas.model.errors import CorruptFileError
 
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__barnabas_diary"})
 
 
 def ids_path(group: str) -> str:

@@ -58,7 +58,7 @@ from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
 from barnabas.coordination.zookeeper.watches import Kind
 from barnabas.model.errors import InvalidValueError
 
-logger = logging.getLogger("barnabas.zookeeper")
+logger = logging.getLogger("barnabas.coordination")
 
 T = TypeVar("T")
 
@@ -98,6 +98,9 @@ class ZooKeeperCoordination(Coordination):
     @property
     def _link(self) -> Link | None:
         return self._session.link
+
+    def measure(self, record: Callable[[float], object]) -> None:
+        self._session.record = record
 
     def add_session_listener(self, listener: SessionListener) -> None:
         self._session.add_listener(listener)

@@ -67,7 +67,7 @@ __all__ = [
     "stat_of",
 ]
 
-logger = logging.getLogger("barnabas.zookeeper")
+logger = logging.getLogger("barnabas.coordination")
 
 Answered: TypeAlias = Callable[[Any, Exception | None], None]
 """Called with a result or an exception, on the loop."""

@@ -47,7 +47,7 @@ from barnabas.coordination.zookeeper.link import (
 from barnabas.coordination.zookeeper.settings import ZooKeeperSettings
 from barnabas.coordination.zookeeper.watches import Kind, Mark, Watches
 
-logger = logging.getLogger("barnabas.zookeeper")
+logger = logging.getLogger("barnabas.coordination")
 
 Ask: TypeAlias = Callable[[Link, Answered], object]
 """Sends one request over a link."""
@@ -82,6 +82,8 @@ class ZooKeeperSession:
         self._ending: asyncio.Task[None] | None = None
         self._asked_s = self._heard_s = 0.0
         self._heartbeat: asyncio.TimerHandle | None = None
+        self.record: Callable[[float], object] | None = None
+        """Gets the seconds from each request to its response."""
 
     @property
     def contact(self) -> Contact | None:
@@ -164,8 +166,11 @@ class ZooKeeperSession:
         link = await self._link_of(session_id)
         connection = self._connections
         reply: asyncio.Future[Any] = self._loop.create_future()
+        asked_s = time.monotonic()
 
         def answered(value: Any, failure: Exception | None) -> None:
+            if self.record is not None and (failure is None or not is_lost(failure)):
+                self.record(time.monotonic() - asked_s)
             if reply.done():
                 return  # The call was cancelled.
             if failure is not None:

@@ -18,6 +18,7 @@ from barnabas.kernels.batch_header import (
     HEADER_FORMAT,
     HEADER_SIZE,
     LEADER_EPOCH_AT,
+    LENGTH_AT,
     MAGIC_AT,
     MAX_TIMESTAMP_AT,
     PREFIX_SIZE,
@@ -47,6 +48,7 @@ from barnabas.kernels.python.varint import decode_varint
 from barnabas.model.errors import CorruptRecordError
 
 _HEADER = struct.Struct(HEADER_FORMAT)
+_LENGTH_TO_MAGIC = struct.Struct(">iib")
 
 
 def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
@@ -55,12 +57,7 @@ def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
     if end - position < HEADER_SIZE:
         raise cut_header(end - position)
     base_offset, length, leader_epoch, magic, *rest = _HEADER.unpack_from(buffer, position)
-    size = length + PREFIX_SIZE
-    if magic != BATCH_MAGIC:
-        raise wrong_magic(magic)
-    if size < HEADER_SIZE:
-        raise wrong_size(size)
-    return BatchHeader(base_offset, size, leader_epoch, magic, *rest)
+    return BatchHeader(base_offset, _checked_size(length, magic), leader_epoch, magic, *rest)
 
 
 def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[BatchHeader]:
@@ -238,10 +235,23 @@ def _seal(buffer: MutableBuffer, position: int, size: int) -> int:
 
 def _whole(buffer: Buffer, position: int) -> int:
     """Return the size of the batch at position, all of which must be there."""
-    size = scan_batch(buffer, position).size
+    end = _end(buffer, position, -1)
+    if end - position < HEADER_SIZE:
+        raise cut_header(end - position)
+    length, _, magic = _LENGTH_TO_MAGIC.unpack_from(buffer, position + LENGTH_AT)
+    size = _checked_size(length, magic)
     if size > len(buffer) - position:
         raise cut_batch(size, len(buffer) - position)
     return size
+
+
+def _checked_size(length: int, magic: int) -> int:
+    """Return the size of a batch by its length field, if its header can be one."""
+    if magic != BATCH_MAGIC:
+        raise wrong_magic(magic)
+    if length + PREFIX_SIZE < HEADER_SIZE:
+        raise wrong_size(length + PREFIX_SIZE)
+    return length + PREFIX_SIZE
 
 
 def _end(buffer: Buffer, position: int, end: int) -> int:

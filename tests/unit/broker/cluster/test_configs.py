@@ -74,7 +74,7 @@ def test_what_cannot_act_is_left_alone(caplog: pytest.LogCaptureFixture) -> None
     before = configs.options
 
     def complaints() -> list[str]:
-        return [each.getMessage() for each in caplog.records if each.name == "barnabas.configs"]
+        return [each.getMessage() for each in caplog.records if each.name == "barnabas.config"]
 
     assert not configs.set_dynamic("7", {"log.retention.ms": "1"})
     assert complaints() == []

@@ -268,7 +268,7 @@ def test_preferred_leaders_lead_again_by_themselves(tmp_path: Path) -> None:
 def test_a_controller_that_has_left_meanwhile_elects_nobody() -> None:
     """It looks at the balance, and another broker takes over before it acts."""
 
-    async def moved(_: object) -> None:
+    async def moved(*_: object) -> None:
         raise RequestError(ErrorCode.NOT_CONTROLLER)
 
     balance = SimpleNamespace(to_rebalance=lambda percentage: [T0])

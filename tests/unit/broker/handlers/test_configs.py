@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequ
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
-DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
+DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, LOGGER = 1, 2, 3, 4, 5, 6
 
 
 def describe(wire: Wire, kind: int, name: str, version: int = 4, **more: Any) -> Any:
@@ -173,8 +174,40 @@ def test_unknown_resources(wire: Wire, topic: str) -> None:
     assert describe(wire, BROKER, "zero").error_code == ErrorCode.INVALID_REQUEST
     assert describe(wire, 77, "x").error_code == ErrorCode.INVALID_REQUEST
     assert change(wire, 77, "x", ("a", SET, "1")).error_code == ErrorCode.INVALID_REQUEST
-    for kind in (CLIENT_METRICS, GROUP, BROKER_LOGGER):
+    for kind in (CLIENT_METRICS, GROUP):
         assert describe(wire, kind, "0").configs == []
+
+
+def test_levels_of_loggers(wire: Wire) -> None:
+    """They are shown and set by IncrementalAlterConfigs, and by no other source."""
+    name = "kafka.request.logger"
+    own = logging.getLogger("barnabas.request")
+    before = own.level
+    try:
+        assert change(wire, BROKER_LOGGER, "0", (name, SET, "ERROR"), dry_run=True).error_code == 0
+        assert own.level == before
+        assert change(wire, BROKER_LOGGER, "0", (name, SET, "ERROR")).error_code == 0
+        assert own.level == logging.ERROR
+        result = describe(wire, BROKER_LOGGER, "0", keys=[name], include_synonyms=True)
+        (config,) = result.configs
+        assert (config.name, config.value, config.config_source) == (name, "ERROR", LOGGER)
+        assert (config.read_only, config.is_sensitive, config.config_type) == (False, False, 0)
+        assert config.synonyms == []
+        assert change(wire, BROKER_LOGGER, "0", (name, DELETE, None)).error_code == 0
+        assert own.level == logging.NOTSET
+    finally:
+        own.setLevel(before)
+    assert len(describe(wire, BROKER_LOGGER, "0").configs) > 20
+    for broker in ("", "99", "zero"):
+        assert describe(wire, BROKER_LOGGER, broker).error_code == ErrorCode.INVALID_REQUEST
+        refused = change(wire, BROKER_LOGGER, broker, (name, SET, "INFO"))
+        assert refused.error_code == ErrorCode.INVALID_REQUEST
+    unknown = change(wire, BROKER_LOGGER, "0", ("no.such", SET, "INFO"))
+    assert unknown.error_code == ErrorCode.INVALID_CONFIG
+    assert unknown.error_message == "Logger no.such does not exist!"
+    assert change(wire, BROKER_LOGGER, "0", (name, SET, None)).error_code == 42
+    replaced = replace(wire, BROKER_LOGGER, "0", {name: "INFO"})
+    assert replaced.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_resources_named_twice(wire: Wire, topic: str) -> None:

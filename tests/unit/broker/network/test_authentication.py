@@ -458,7 +458,7 @@ def test_large_frames_are_refused_during_a_renewal(serving: Serving) -> None:
 
 def test_logins_are_counted(serving: Serving) -> None:
     def count(metric: Metric) -> float:
-        return serving.inside(lambda: serving.broker.metrics.value(metric, SHORT))
+        return serving.inside(lambda: serving.broker.metrics.value(metric, "SHORT", "0"))
 
     names = [SUCCESSFUL_AUTHENTICATIONS, SUCCESSFUL_REAUTHENTICATIONS]
     before = [count(name) for name in names]

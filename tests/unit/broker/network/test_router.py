@@ -15,6 +15,7 @@ from barnabas.broker.handlers import fetch as fetch_handler
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router, Served
 from barnabas.coordination.contract import SessionExpired
+from barnabas.metrics.catalogue.requests import TOTAL_TIME
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError, StorageError
@@ -162,11 +163,7 @@ def test_times_are_counted(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving, serving.connect() as wire:
         for _ in range(3):
             wire.ask(DescribeClusterRequest(), 1)
-        times = serving.broker.metrics.histogram(
-            "request_time_us",
-            "Time from the arrival of a request to its response.",
-            api="DescribeCluster",
-        )
+        times = serving.broker.metrics.histogram(TOTAL_TIME, "DescribeCluster")
         assert times.count == 3
 
 

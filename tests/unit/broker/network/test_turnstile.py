@@ -6,6 +6,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from barnabas.broker.network.turnstile import TURN_S_MAX, Turnstile
 
 
@@ -17,11 +19,13 @@ class Plane:
         self.now_s = 100.0
         self.heard = False
         self.passed: list[int] = []
+        self.waits: list[float] = []
         self.turnstile = Turnstile(self, lambda: self.heard, lambda: self.now_s)
         self.connections: list[Any] = []
 
-    def dispatch(self, connection: Any, frame: memoryview) -> None:
+    def dispatch(self, connection: Any, frame: memoryview, queued_s: float = 0.0) -> None:
         self.passed.append(frame[0])
+        self.waits.append(queued_s)
         self.now_s += self.request_s
 
     def send(self, *numbers: int) -> list[Any]:
@@ -62,6 +66,7 @@ def test_a_request_that_takes_longer_than_a_turn_passes_all_the_same() -> None:
         plane.send(0, 1, 2)
         assert plane.passed == [0]
         assert [await plane.turn() for _ in range(3)] == [1, 1, 0]
+        assert plane.waits == pytest.approx([0, 0, 10 * TURN_S_MAX])
 
     asyncio.run(story())
 

@@ -424,6 +424,10 @@ async def test_an_ensemble_survives_the_death_of_its_leader(zookeeper_classpath)
         await one.create("/counter", b"0")
         await one.create("/live", ephemeral=True)
         changed: list[Event] = []
+        async with asyncio.timeout(PATIENCE_S):
+            # Its server may be behind.
+            while await two.exists("/counter") is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         await two.get("/counter", changed.append)
         numbers = count(1)
         written = 0

@@ -1,0 +1,1 @@
+"""The diary: what was decided, when and why. Plain data; `broker/diary/` writes and keeps it."""
