@@ -42,7 +42,7 @@ def _symbol(found: re.Match[str]) -> str:
 
 
 def visible(value: object) -> str:
-    """Return a text with its control and direction characters shown as symbols."""
+    """Return a string with its control and direction characters shown as symbols."""
     return _HIDDEN.sub(_symbol, str(value))
 
 
@@ -162,7 +162,7 @@ def theme(request: Request) -> str:
 
 
 def segment(value: str) -> str:
-    """Return a text as one segment of an address: slashes and dots too are escaped."""
+    """Return a string as one segment of an address: slashes and dots too are escaped."""
     from urllib.parse import quote
 
     quoted = quote(value, safe="", errors="surrogatepass")

@@ -24,7 +24,7 @@ class SegmentConvertor(Convertor[str]):
             raise HTTPException(404, "A name in this address is not UTF-8.") from None
 
     def to_string(self, value: str) -> str:
-        """Return the segment for a text."""
+        """Return the segment for a string."""
         from barnabas.console.rendering import segment
 
         return segment(value)

@@ -298,7 +298,7 @@ class BrokerDoor:
     def ruling(
         self, visitor: Visitor, principal: str, host: str, operation: int, resource: int, name: str
     ) -> Ruling:
-        """Return what the authorizer would decide about somebody."""
+        """Return what the authorizer would decide about a principal."""
         broker = self._broker
         broker.check_cluster(self._session(visitor, -1), Operation.DESCRIBE)
         who = parse_principal(principal)

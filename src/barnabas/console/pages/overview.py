@@ -93,7 +93,7 @@ async def seen(context: Context, request: Request) -> dict[str, Any]:
 
 
 async def visible_entries(context: Context, request: Request, entries: Any) -> Any:
-    """Leave out the diary's entries for whoever may not describe the cluster."""
+    """Leave out the diary's entries for a user who may not describe the cluster."""
     if not entries or not context.door.secured:
         return entries
     from barnabas.admin.acls import ACLOperation
