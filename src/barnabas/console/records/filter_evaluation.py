@@ -56,7 +56,7 @@ class Candidate(Protocol):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
+    headers: tuple[tuple[str, bytes | None], ...]
 
     def document(self, side: str) -> Any:
         """Return the decoded key or value, MISSING if it has no parts to look into."""
@@ -247,7 +247,7 @@ def _compare(found: Field, symbol: str, literal: Literal, now_ms: int) -> Test:
         else:
             assert isinstance(literal, Number)
             number = literal.value
-        order = _ORDERS.get(symbol, operator.eq)
+        order: Callable[[Any, Any], bool] = operator.eq if symbol == "=" else _ORDERS[symbol]
         return lambda record: order(get(record), number)
     test = _equals(literal) if symbol == "=" else _ordered(_ORDERS[symbol], literal)
     if found.name in ("key", "value") and not found.path:

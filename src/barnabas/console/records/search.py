@@ -1,10 +1,10 @@
 """The order in which partitions are read so that rows come out by time, newest or oldest first.
 
-A plain object: `next_window` says what to read, `scanned` takes what was found, `take` returns rows.
-Each partition is read in windows from one end. A row is given out when no partition that is not
-finished could still have an earlier one of the order; so all partitions advance in time together,
-and "searched until 14:03" is true of every one of them. Windows are measured in offsets and adapt to
-how many bytes an offset has.
+A plain object: `next_window` says what to read, `scanned` takes what was found, `take` returns
+rows. Each partition is read in windows from one end. A row is given out when no partition that is
+not finished could still have an earlier one of the order; so all partitions advance in time
+together, and "searched until 14:03" is true of every one of them. Windows are measured in offsets
+and adapt to how many bytes an offset has.
 """
 
 from __future__ import annotations
