@@ -103,7 +103,8 @@ class Needle:
         if self.ignore_case:
             return compile_pattern(self.text, ignore_case=True, literal=True).found_in
         if self.escapable:
-            return lambda chunk: data in chunk or b"\\" in chunk
+            slash = b"\\/" if b"/" in data else b"\\u"
+            return lambda chunk: data in chunk or b"\\u" in chunk or slash in chunk
         return lambda chunk: data in chunk
 
 

@@ -88,6 +88,11 @@ class Search:
         return all(each.finished and not each.rows for each in self._partitions.values())
 
     @property
+    def has_rows(self) -> bool:
+        """Whether rows were found that are not given out yet."""
+        return any(each.rows for each in self._partitions.values())
+
+    @property
     def size_left(self) -> int:
         """About how many bytes were not read yet, if they are like those that were."""
         done = self.total - self.left
