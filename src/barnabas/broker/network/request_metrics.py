@@ -193,6 +193,10 @@ class RequestCounts:
             self._record_long(now - request.received)
             self._kind.sizes.record(request.size_bytes)
 
+    def stalled(self, stalled_ms: int) -> None:
+        """Record that a client was slow to read the response of a request."""
+        self._kind.late[Phase.SEND].record(stalled_ms * 1000)
+
     def throttled(self, throttle_ms: int) -> None:
         """Record that the response of a request asks its client to wait."""
         self._kind.late[Phase.THROTTLE].record(throttle_ms * 1000)
@@ -355,6 +359,12 @@ class RequestMetrics:
         times = PhaseTimes(kinds, phase)
         self._registry.add(phase.metric, times, name)
         return times
+
+    def response_stalled(self, api_key: int, stalled_ms: int) -> None:
+        """Record a response that its client was slow to read; its total time is without that."""
+        counts = next(filter(None, self.by_version.get(api_key, ())), None)
+        if counts is not None:
+            counts.stalled(stalled_ms)
 
     # reading
 

@@ -329,6 +329,27 @@ def test_a_large_response_whose_client_has_gone_is_counted_as_well(tmp_path: Pat
         )
 
 
+def test_a_response_without_files_that_a_client_is_slow_to_read(tmp_path: Path) -> None:
+    """It is counted when it is written, and the time until the client has read it afterwards."""
+    with (
+        Serving(tmp_path, {"barnabas.sendfile.min.bytes": 1 << 30}) as serving,
+        serving.connect() as wire,
+    ):
+        create_topic(wire, "orders")
+        for _ in range(16):
+            assert produce(wire, "orders", batch_of(["x" * 900_000])).error_code == 0
+        wire.send(fetch_request("orders", partition_max_bytes=1 << 26), 12)
+        serving.wait_inside(
+            lambda: serving.broker.parts.network._responses_queued() == 1, "the response waits"
+        )
+        sending = serving.broker.metrics.histogram(SEND_TIME, "FetchConsumer")
+        assert (sending.count, sending.total) == (1, 0)
+        serving.let_pass(5000)
+        wire.receive(type(fetch_request("orders")), 12)
+        serving.wait_inside(lambda: sending.total >= 5_000_000, "the client has read it")
+        assert sending.count == 1
+
+
 def test_throttle_times_are_counted(serving: Serving) -> None:
     with serving.connect() as wire:
         create_topic(wire, "orders")
