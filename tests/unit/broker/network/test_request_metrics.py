@@ -92,13 +92,16 @@ def test_a_request_that_is_answered_at_once_is_local_time_and_no_other() -> None
     assert list(counted.metrics.requests()) == [("Produce", VERSION, 6)]
 
 
-@pytest.mark.parametrize("us", [0, 31, 32, 700, AT_ONCE_US - 1, AT_ONCE_US, 10**7])
+@pytest.mark.parametrize("us", [0, 31, 32, 127, 128, 700, AT_ONCE_US - 1, AT_ONCE_US, 10**7])
 def test_a_single_request_is_in_one_bucket(us: int) -> None:
     counted = Counted()
     counted.answer((us + 0.5) / 1e6)
     times = counted.times(TOTAL_TIME)
     assert [count for _, count in times.buckets()] == [1]
     assert times.quantile(0.5) == pytest.approx(us, rel=1 / 32)
+    counted.answer((us + 0.5) / 1e6)
+    assert [count for _, count in times.buckets()] == [2]
+    assert (times.count, times.total) == (2, 2 * us)
 
 
 def test_a_request_that_waits_is_counted_in_each_of_its_phases() -> None:
