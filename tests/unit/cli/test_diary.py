@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from barnabas.cli.diary import document, line, since
+from barnabas.cli.diary import document, line, lines, since
 from barnabas.diary.entry import Entry
 
 JOINED = Entry(
@@ -48,3 +48,17 @@ def test_since_takes_ages_and_times() -> None:
     assert since("1h") < time.time() * 1000 - 3_500_000
     with pytest.raises(argparse.ArgumentTypeError, match="neither an age"):
         since("soon")
+
+
+def test_what_happened_to_many_partitions_at_once_is_one_line() -> None:
+    def gone(subject: str, at_ms: int = 1_000, broker: int = 2) -> Entry:
+        data = {"from": [1, broker], "to": [1], "removed": [broker]}
+        return Entry(1, 7, at_ms, "isr.shrink", subject, "broker-gone", data, last_ms=at_ms)
+
+    entries = [gone(f"t-{number}") for number in range(6)]
+    entries += [gone("u-0", broker=3), gone("u-1", at_ms=9_000, broker=3), JOINED]
+    begin = "1970-01-01 00:00:01 UTC  t-0  ISR 1, 2 → 1: broker 2 is gone"
+    first, *others = lines(entries)
+    assert first == f"{begin}; likewise t-1, t-2, t-3 and 2 more"
+    assert [text.split()[3] for text in others] == ["u-0", "u-1", "orders-3"]
+    assert next(lines([JOINED], "orders-3")) == line(JOINED, subject=False)
