@@ -32,7 +32,7 @@ deps: $(STAMP)  ## system packages and other clients that tests and benchmarks u
 
 run: $(STAMP)  ## a broker on 127.0.0.1:9092 and the demo pipeline on Spark (RUN=broker: the broker alone)
 ifeq ($(RUN),broker)
-	$(BIN)/barnabas start --data-dir data
+	$(BIN)/barnabas start --data-dir data --console
 else
 	@sh tools/java.sh
 	$(BIN)/barnabas demo --data-dir data

@@ -42,6 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="port of the broker (default: 9092; 0 for any free port)",
     )
     parser.add_argument(
+        "--console-port",
+        metavar="N",
+        type=index,
+        default=8080,
+        help="port of the broker's console, if the extra is installed (default: 8080, or any free"
+        " one if it is taken)",
+    )
+    parser.add_argument(
         "--data-dir",
         metavar="DIR",
         type=Path,
@@ -68,6 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
     demo = Demo(
         arguments.data_dir,
         port=arguments.port,
+        console_port=arguments.console_port if arguments.port else 0,
         per_second=arguments.rate,
         language=arguments.language,
         random=random.Random(),
@@ -105,6 +114,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _head(demo: Demo, data: Path) -> Iterator[str]:
     project, at = demo.project, f"--bootstrap {demo.bootstrap}"
+    if demo.console is not None:
+        yield f"console on {demo.console}"
     yield f"broker on {demo.bootstrap}, data in {data}"
     if demo.lacking is None:
         definitions = [path for path in project.files() if path.startswith("transformations")]

@@ -25,6 +25,7 @@ examples:
   barnabas start
   barnabas start --data-dir /var/lib/barnabas --listen 0.0.0.0:9092
   barnabas start --secure
+  barnabas start --console
   barnabas start --config server.properties --set log.retention.hours=24
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
   barnabas start --metrics 0.0.0.0:9404
@@ -38,6 +39,7 @@ logger = logging.getLogger("barnabas.broker")
 
 SECURITY_DIR = "security"
 METRICS_ADDRESS = "127.0.0.1:9404"
+CONSOLE = "127.0.0.1:8080"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
@@ -73,6 +75,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         const=METRICS_ADDRESS,
         help="serve metrics for Prometheus and the broker's health over HTTP "
         f"(barnabas.metrics.listener; default: {METRICS_ADDRESS})",
+    )
+    parser.add_argument(
+        "--console",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=CONSOLE,
+        help="serve pages about the broker and its cluster to browsers (barnabas.console.listener;"
+        f" default: {CONSOLE})",
     )
     parser.add_argument(
         "--set",
@@ -188,6 +198,8 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         values["barnabas.metrics.listener"] = arguments.metrics
     if arguments.log_format is not None:
         values["barnabas.log.format"] = arguments.log_format
+    if arguments.console is not None:
+        values["barnabas.console.listener"] = arguments.console
     values.update(arguments.settings)
     if "log.dir" not in values:  # log.dirs would override it
         values.setdefault("log.dirs", "data")
@@ -216,10 +228,26 @@ async def _serve_until(
     from barnabas.broker.broker import Broker
 
     loop = asyncio.get_running_loop()
+    console = None
+    if options.barnabas_console_listener is not None:
+        # Imported here: a broker without one need not have it in memory.
+        from barnabas.cli.console_part import BrokerConsole, console_address
+
+        address = console_address(options)
     broker = Broker(options)
     if not await _unless(stopped, broker.start()):
         return "Barnabas was stopped before it was ready"
     output.broker_id = broker.broker_id
+    if options.barnabas_console_listener is not None:
+        assert address is not None
+        console = BrokerConsole(broker, address)
+        try:
+            await console.start()
+        except BaseException:
+            await console.stop()
+            await broker.stop()
+            raise
+        hints = [f"console on {console.server.url}", *hints]
     # What exists now lives as long as the broker: the collector need not scan it again.
     gc.collect()
     gc.freeze()
@@ -240,6 +268,8 @@ async def _serve_until(
     lost = loop.create_task(broker.lost.wait())
     lost.add_done_callback(lambda _: stopped.set())
     await stopped.wait()
+    if console is not None:
+        await console.stop()
     await broker.stop()
     if broker.lost.is_set():
         raise StorageError(f"the broker stopped: {broker.lost_reason}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from barnabas.cli.demo import _drawn, _head, _status, _tell
+from barnabas.pipeline.demo.demo import free_port
 from barnabas.pipeline.demo.windows import Window
 from barnabas.pipeline.templates import Project
 
@@ -28,6 +30,7 @@ def demo(tmp_path: Path, **changed: Any) -> Any:
     return SimpleNamespace(
         **{
             "bootstrap": "127.0.0.1:9092",
+            "console": None,
             "project": Project(tmp_path / "demo", "127.0.0.1:9092"),
             "sent": 5000,
             "lacking": None,
@@ -90,3 +93,17 @@ def test_the_head_says_where_to_look(tmp_path: Path) -> None:
     text = "\n".join(_head(demo(tmp_path, lacking="no java"), tmp_path))
     assert "no pipeline: no java" in text
     assert "page-counts" not in text
+
+
+def test_the_consoles_address_comes_first(tmp_path: Path) -> None:
+    with_console = demo(tmp_path, console="http://127.0.0.1:8080/")
+    assert next(_head(with_console, tmp_path)) == "console on http://127.0.0.1:8080/"
+    assert next(_head(demo(tmp_path), tmp_path)).startswith("broker on 127.0.0.1:9092")
+
+
+def test_a_port_that_is_taken_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert free_port(port) == 0
+    assert free_port(port) == port
+    assert free_port(0) == 0

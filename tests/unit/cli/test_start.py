@@ -135,3 +135,18 @@ def test_metrics_are_served_when_asked_for(
 def test_a_wrong_address_of_metrics_is_named(options: Any) -> None:
     with pytest.raises(ConfigError, match="listener=9404: must be host:port"):
         options("--metrics", "9404")
+
+
+@pytest.mark.parametrize(
+    ("flags", "listener"),
+    [
+        ((), None),
+        (("--console",), "127.0.0.1:8080"),
+        (("--console", "127.0.0.1:9000"), "127.0.0.1:9000"),
+        (("--console", "--set", "barnabas.console.listener=:1"), ":1"),
+    ],
+)
+def test_a_console_is_off_unless_asked_for(
+    options: Any, flags: tuple[str, ...], listener: str | None
+) -> None:
+    assert options(*flags).barnabas_console_listener == listener

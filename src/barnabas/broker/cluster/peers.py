@@ -25,7 +25,10 @@ class Peers:
         cluster: ClusterView,
         options: Callable[[], BrokerOptions],
         dialer: Dialer,
+        client_id: str | None = None,
     ) -> None:
+        """Name itself `broker-ID`, or as another client id if there is one."""
+        self._client_id = client_id or f"broker-{broker_id}"
         self._broker_id = broker_id
         self._cluster = cluster
         self._options = options
@@ -33,8 +36,18 @@ class Peers:
         self._connections: dict[Address, Connection] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
 
+    def apart(self, client_id: str) -> Peers:
+        """Return further connections to the same brokers, which wait for none of these."""
+        return Peers(self._broker_id, self._cluster, self._options, self._dialer, client_id)
+
     async def ask(
-        self, broker_id: int, request: Message, timeout_ms: int, listener: str | None = None
+        self,
+        broker_id: int,
+        request: Message,
+        timeout_ms: int,
+        listener: str | None = None,
+        *,
+        version: int | None = None,
     ) -> Any:
         """Send a request to another broker, if possible on the given one of its listeners.
 
@@ -47,11 +60,11 @@ class Peers:
                 connection = self._connections[address] = await self._dialer.open(
                     self._listener_of(broker_id, listener),
                     address,
-                    client_id=f"broker-{self._broker_id}",
+                    client_id=self._client_id,
                     connect_timeout_ms_max=timeout_ms,
                     request_timeout_ms=timeout_ms,
                 )
-        return await connection.send(request, timeout_ms=timeout_ms)
+        return await connection.send(request, version=version, timeout_ms=timeout_ms)
 
     def address_of(self, broker_id: int, listener: str | None = None) -> Address:
         """Return the address of a broker for other brokers; raises if it is not alive."""

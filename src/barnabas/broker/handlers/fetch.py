@@ -481,10 +481,11 @@ class _Fetch(DelayedOperation):
             result.records = cast(bytes, converted)
             return
         aborted: Sequence[Aborted] = ()
-        if self._follower >= 0:
+        committed = self._isolation == READ_COMMITTED
+        if self._follower >= 0 or (self._follower == DEBUGGING_REPLICA and not committed):
+            # Who debugs wants to see what a consumer skips: markers, and batches without records.
             piece = log.read(offset, limit, max_offset=end, at_least_one=at_least_one)
         else:
-            committed = self._isolation == READ_COMMITTED
             piece, aborted = read_for_consumer(
                 log, offset, limit, end, at_least_one=at_least_one, committed=committed
             )

@@ -123,6 +123,16 @@ class Sasl:
             self._audit,
         )
 
+    @property
+    def by_password(self) -> dict[str, NewExchange]:
+        """Return the mechanisms for names and passwords of all listeners, the strongest first."""
+        found: dict[str, NewExchange] = {}
+        for name in ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"):
+            for offered in self._mechanisms.values():
+                if name in offered:
+                    found.setdefault(name, offered[name])
+        return found
+
     def user_changed(self, user: str, configs: Mapping[str, str]) -> None:
         """Set a user's SCRAM credentials, which are among the user's configs."""
         for mechanism in self.credentials.set_user(user, configs):

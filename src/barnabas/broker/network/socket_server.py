@@ -82,6 +82,11 @@ class SocketServer:
         registry.gauge(catalogue.REQUEST_QUEUE_SIZE, self._requests_queued)
         registry.gauge(catalogue.RESPONSE_QUEUE_SIZE, self._responses_queued)
 
+    @property
+    def of_clients(self) -> Dispatcher:
+        """Return what requests of clients are handed to."""
+        return self.routers[0] if self.listeners.control_plane is None else self.turnstile
+
     def _listener(self, endpoint: Endpoint, options: BrokerOptions) -> Listener:
         control_plane = self.listeners.control_plane
         data, control = self.routers

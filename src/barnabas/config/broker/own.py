@@ -63,6 +63,42 @@ class OwnOptions(Section):
         default=None,
         doc="Headers of these pushes, as name=value, separated by commas.",
     )
+    barnabas_console_export_enable: bool = option(
+        "barnabas.console.export.enable",
+        "boolean",
+        default=True,
+        doc="Whether records can be downloaded from the console.",
+    )
+    barnabas_console_hosts: tuple[str, ...] = option(
+        "barnabas.console.hosts",
+        "list",
+        default=(),
+        doc="Further names under which browsers reach the console, such as that of a proxy in "
+        "front of it. Requests for other hosts are rejected: they are how a foreign page would "
+        "reach a console behind a firewall.",
+    )
+    barnabas_console_insecure: bool = option(
+        "barnabas.console.insecure",
+        "boolean",
+        default=False,
+        doc="Whether the console may listen on other addresses than the loopback's. It has no TLS "
+        "of its own: put a proxy with TLS in front of it.",
+    )
+    barnabas_console_listener: str | None = option(
+        "barnabas.console.listener",
+        "string",
+        default=None,
+        doc="Address of the console, as HOST:PORT; without it there is none. The extra `console` "
+        "must be installed.",
+    )
+    barnabas_console_mode: str = option(
+        "barnabas.console.mode",
+        "string",
+        default="full",
+        choices=("full", "read-only", "metadata-only"),
+        doc="What users of the console may do at most: all that their ACLs allow, nothing that "
+        "changes the cluster, or neither that nor read records.",
+    )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",
         "string",

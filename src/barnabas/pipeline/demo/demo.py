@@ -13,8 +13,10 @@ import json
 import queue
 import re
 import shutil
+import socket
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,19 +44,46 @@ CONFIGURATION = {
 }
 """A JVM that starts faster, for few records, and timeouts for busy machines."""
 
+CONSOLE_PACKAGES = ("h11", "jinja2", "starlette", "uvicorn")
 READY_S = 120.0
 _ADDRESS = re.compile(r"PLAINTEXT://([\w.\-]+:\d+)")
 _TICK_S = 0.1
+
+
+def has_console() -> bool:
+    """Return whether the packages of the console are installed."""
+    return all(find_spec(each) is not None for each in CONSOLE_PACKAGES)
+
+
+def free_port(wanted: int) -> int:
+    """Return a port if it is free, else 0, for any."""
+    with socket.socket() as probe:
+        # As the broker's listeners do: a connection of an earlier run may linger.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return 0
+    return wanted
 
 
 class Demo:
     """The whole demo, from `start` to `stop`."""
 
     def __init__(
-        self, data: Path, *, port: int, per_second: int, language: Language, random: Random
+        self,
+        data: Path,
+        *,
+        port: int,
+        per_second: int,
+        language: Language,
+        random: Random,
+        console_port: int | None = None,
     ) -> None:
+        """`console_port` is where the broker's console listens, if the port is free."""
         self._data = data
         self._port = port
+        self._console_port = console_port if has_console() else None
         self._per_second = per_second
         self._language: Language = language
         self._clicks = Clicks(random)
@@ -65,6 +94,8 @@ class Demo:
         self._windows = Windows()
         self._lock = threading.Lock()
         self.bootstrap = ""
+        self.console: str | None = None
+        """The address of the broker's console, if there is one."""
         self.sent = 0
         self.lacking: str | None = missing()
         self.flows: list[dict[str, Any]] = []
@@ -98,11 +129,16 @@ class Demo:
         """Start the broker, the clicks, and the pipeline if Spark is available."""
         words = ["start", "--data-dir", str(self._data / "broker")]
         words += ["--listen", f"127.0.0.1:{self._port}", "--log-level", "warning"]
+        if self._console_port is not None:
+            words += ["--console", f"127.0.0.1:{free_port(self._console_port)}"]
         with signals_kept():  # an untracked child would keep running
             self._broker = Child(words, self._data / "broker.log")
         found = _ADDRESS.search(self._broker.wait_for("is ready on", READY_S))
         assert found is not None
         self.bootstrap = found[1]
+        if self._console_port is not None:
+            line = self._broker.wait_for("console on ", READY_S)
+            self.console = line.removeprefix("console on ")
         self._create_topics()
         self._run(self._send)
         if self.lacking is None:

@@ -1,0 +1,75 @@
+"""The console of `barnabas start`: wired to the broker through its door and its window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.broker.door.door import BrokerDoor
+from barnabas.broker.monitoring.console_window import ConsoleWindow
+from barnabas.console.address import ConsoleAddress, check_exposure, parse_address
+from barnabas.console.server import ConsoleServer, Hosting
+from barnabas.model.visitor import Mode
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.config.broker import BrokerOptions
+
+
+def console_address(options: BrokerOptions) -> ConsoleAddress | None:
+    """Return where the console listens, None without one; raise ConfigError."""
+    if options.barnabas_console_listener is None:
+        return None
+    address = parse_address(options.barnabas_console_listener)
+    check_exposure(address, insecure=options.barnabas_console_insecure)
+    return address
+
+
+class BrokerConsole:
+    """The console of one broker that has started."""
+
+    def __init__(self, broker: Broker, address: ConsoleAddress) -> None:
+        from barnabas import __version__
+
+        options = broker.options
+        self._door = BrokerDoor(broker, Mode(options.barnabas_console_mode))
+        self.window = ConsoleWindow(
+            broker.broker_id,
+            __version__,
+            broker.metrics,
+            broker.cluster,
+            broker.partitions,
+            broker.logs,
+            wall_ms=broker.now_ms,
+            is_silent=lambda: broker.silence.is_silent,
+            reached_by=lambda: broker.parts.network.listeners.inter_broker,
+        )
+        self._hosts = options.barnabas_console_hosts
+        self._exports = options.barnabas_console_export_enable
+        self.server = ConsoleServer(address, self._load)
+
+    def _load(self) -> Callable[[], Hosting]:
+        """Import the web server and build the pages; this runs on a thread."""
+        from barnabas.console.app import build_app
+        from barnabas.console.hosting import hosting_of
+
+        return hosting_of(
+            lambda: build_app(
+                self._door,
+                self.window,
+                self.server.address,
+                hosts=self._hosts,
+                exports=self._exports,
+            )
+        )
+
+    async def start(self) -> None:
+        """Listen; raise ConfigError if the address cannot be bound."""
+        await self.server.start()
+        await self.window.start()
+
+    async def stop(self) -> None:
+        """Close the console's connections, and look no more."""
+        await self.server.stop()
+        await self.window.stop()
+        self._door.close()

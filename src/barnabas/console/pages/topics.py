@@ -1,0 +1,157 @@
+"""Topics: the list, a new one, and deletion of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from barnabas.admin.offsets import EARLIEST, LATEST, find_offsets
+from barnabas.admin.topics import NewTopic, create_topics
+from barnabas.client.cluster_client import ClusterClient
+from barnabas.console.context import Context
+from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
+from barnabas.console.rendering import segment
+from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.model.ids import TopicPartition
+
+OFFSETS_MS = 3_000
+PARTITIONS_MAX = 2_000
+"""Of a page: with more, the offsets of its topics are not asked for."""
+
+FIELDS = ("name", "partitions", "replicas", "configs")
+COLUMNS = (
+    Column("name", "Topic", sorts=True, link="href"),
+    Column("partitions", "Partitions", "number", sorts=True),
+    Column("replicas", "Replicas", "number", sorts=True),
+    Column("offsets", "Offsets kept", "number"),
+    Column("under_replicated", "Under-replicated", "number", sorts=True),
+    Column("offline", "Without a leader", "number", sorts=True),
+    Column("kind", "Kind"),
+)
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes."""
+
+    async def topics(request: Request) -> Response:
+        session = context.session(request)
+        q = request.query_params.get("q", "")
+        internal = request.query_params.get("internal", "yes") != "no"
+        rows: list[Row] = []
+        async for topic in context.door.topics(session.visitor):
+            if q and q.lower() not in topic.name.lower():
+                continue
+            if topic.internal and not internal:
+                continue
+            rows.append(
+                {
+                    "name": topic.name,
+                    "href": f"/topics/{segment(topic.name)}",
+                    "partitions": topic.partitions,
+                    "replicas": topic.replicas,
+                    "offsets": None,
+                    "under_replicated": topic.under_replicated,
+                    "offline": topic.offline,
+                    "kind": "internal" if topic.internal else "",
+                    "level": "bad" if topic.offline else "warn" if topic.under_replicated else "",
+                }
+            )
+        listing = Listing(
+            "Topics",
+            "/topics",
+            COLUMNS,
+            rows,
+            caption=f"{len(rows):,} topics{f' with {q!r} in their names' if q else ''}",
+            empty="There are no topics, or none that you may see.",
+            command="barnabas topics list",
+            q=q,
+            searches=True,
+        )
+        page_of(rows, listing, request)
+        await add_offsets(session.client, listing.rows)
+        return respond(context, request, listing, "topics.html")
+
+    async def new(request: Request) -> Response:
+        return context.templates.page(
+            request, "topic_new.html", {"form": dict.fromkeys(FIELDS, ""), "error": ""}
+        )
+
+    async def create(request: Request) -> Response:
+        form = await context.form(request)
+        name = form.get("name").strip()
+        given = {key: form.get(key) for key in FIELDS}
+        try:
+            topic = NewTopic(
+                name,
+                whole(form.get("partitions"), "partitions", -1),
+                whole(form.get("replicas"), "replicas", -1),
+                topic_configs=parse_configs(form.get("configs")),
+            )
+            [created] = await create_topics(context.session(request).client, [topic])
+            if created.error is not None:
+                raise created.error
+        except (BarnabasError, HTTPException) as failure:
+            text = failure.detail if isinstance(failure, HTTPException) else str(failure)
+            return context.templates.page(
+                request, "topic_new.html", {"form": given, "error": text}, status=409
+            )
+        return RedirectResponse(f"/topics/{segment(name)}", 303)
+
+    return [
+        *(Route(path, topics, methods=["GET"]) for path in both("/topics")),
+        Route("/topics", create, methods=["POST"]),
+        Route("/new-topic", new),
+    ]
+
+
+async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
+    """Add to the rows of one page how many offsets their logs keep."""
+    if sum(row["partitions"] for row in rows) > PARTITIONS_MAX:
+        return
+    wanted = [
+        TopicPartition(row["name"], index) for row in rows for index in range(row["partitions"])
+    ]
+    if not wanted:
+        return
+    try:
+        starts = await find_offsets(client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS)
+        ends = await find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS)
+    except BarnabasError:
+        return
+    for row in rows:
+        total = 0
+        for index in range(row["partitions"]):
+            partition = TopicPartition(row["name"], index)
+            start, end = starts[partition], ends[partition]
+            if isinstance(start, RequestError) or isinstance(end, RequestError):
+                break
+            total += end.offset - start.offset
+        else:
+            row["offsets"] = total
+
+
+def whole(text: str, what: str, default: int | None = None) -> int:
+    """Return a whole number from a form; raise HTTPException(400)."""
+    text = text.strip()
+    if not text and default is not None:
+        return default
+    if not text.lstrip("-").isdecimal() or not text.isascii() or len(text) > 20:
+        raise HTTPException(400, f"{what}: {text!r} is not a whole number.")
+    return int(text)
+
+
+def parse_configs(text: str) -> dict[str, str]:
+    """Parse lines of `name=value`; raise HTTPException(400)."""
+    configs: dict[str, str] = {}
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        name, equals, value = line.partition("=")
+        if not equals or not name.strip():
+            raise HTTPException(400, f"Configs: {line!r} must be written name=value.")
+        configs[name.strip()] = value.strip()
+    return configs

@@ -1,0 +1,1 @@
+"""The records of a topic in the console: browse, search, decode, send and export them."""

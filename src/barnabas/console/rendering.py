@@ -1,0 +1,178 @@
+"""Templates and pages: Jinja with escaping on, and text that shows what it has in it.
+
+Keys, client ids, group names and principals are chosen by others: control characters and the marks
+that turn the direction of text around are shown as symbols, so that a page cannot be made to say
+something that it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context as JinjaContext
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from barnabas.console.form import TOKEN_FIELD
+from barnabas.console.session import Session
+from barnabas.console.static_files import StaticFiles
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def _symbol(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return f"\u27e8U+{code:04X}\u27e9"
+
+
+def visible(value: object) -> str:
+    """Return a string with its control and direction characters shown as symbols."""
+    return _HIDDEN.sub(_symbol, str(value))
+
+
+def number(value: float | None) -> str:
+    """Return a number with separators; an en dash for one that is not known."""
+    if value is None or value != value:  # NaN
+        return "–"
+    if isinstance(value, int) or value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def size(value: float | None) -> str:
+    """Return a number of bytes in a unit that fits."""
+    if value is None or value != value or value < 0:
+        return "–"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    raise AssertionError(value)
+
+
+def duration(milliseconds: float | None) -> str:
+    """Return a duration in one or two units."""
+    if milliseconds is None or milliseconds != milliseconds or milliseconds < 0:
+        return "–"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = int(milliseconds // 1000)
+    for large, small, many in ((86400, 3600, "d h"), (3600, 60, "h min"), (60, 1, "min s")):
+        if seconds >= large:
+            first, second = many.split()
+            rest = seconds % large // small
+            return f"{seconds // large} {first}" + (f" {rest} {second}" if rest else "")
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def moment(milliseconds: int | None) -> Markup:
+    """Return a time element: absolute in UTC."""
+    if milliseconds is None or not 0 <= milliseconds < 253402300800000:
+        return Markup("–")
+    text = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "milliseconds")[:-6]
+    return Markup('<time datetime="{}Z">{}</time>').format(text.replace(" ", "T"), text + " UTC")
+
+
+def _finalize(value: object) -> object:
+    if isinstance(value, Markup) or value is None:
+        return value
+    return visible(value) if isinstance(value, str) else value
+
+
+class Templates:
+    """Renders pages; what a page always needs is added here."""
+
+    def __init__(
+        self,
+        session_of: Callable[[Request], Session | None],
+        static: StaticFiles,
+        common: Mapping[str, Any],
+        folders: tuple[Path, ...] = (TEMPLATES,),
+    ) -> None:
+        """`common` is in every page; `folders` are searched for templates, in order."""
+        self._session_of = session_of
+        self._static = static
+        self._environment = Environment(
+            loader=FileSystemLoader([str(folder) for folder in folders]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_finalize,
+            auto_reload=False,
+        )
+        self._environment.filters.update(
+            {
+                "visible": visible,
+                "number": number,
+                "size": size,
+                "duration": duration,
+                "moment": moment,
+                "segment": segment,
+            }
+        )
+        self._environment.globals.update(
+            {**common, "static": static.address, "csrf": _csrf, "segment": segment}
+        )
+
+    def page(
+        self,
+        request: Request,
+        name: str,
+        values: Mapping[str, Any] | None = None,
+        *,
+        status: int = 200,
+    ) -> HTMLResponse:
+        """Return a page made from a template."""
+        return HTMLResponse(self.render(request, name, values), status)
+
+    def render(self, request: Request, name: str, values: Mapping[str, Any] | None = None) -> str:
+        """Return the text of a page, or of a part of one."""
+        session = self._session_of(request)
+        given: dict[str, Any] = {
+            "request": request,
+            "path": request.url.path,
+            "session": session,
+            "visitor": session.visitor if session is not None else None,
+            "theme": theme(request),
+        }
+        return self._environment.get_template(name).render(given | dict(values or {}))
+
+
+def theme(request: Request) -> str:
+    """Return the theme that was chosen: light, dark, or the system's (auto)."""
+    chosen = request.cookies.get("barnabas-theme", "")
+    return chosen if chosen in ("light", "dark") else "auto"
+
+
+def segment(value: str) -> str:
+    """Return a string as one segment of an address: slashes and dots too are escaped."""
+    from urllib.parse import quote
+
+    quoted = quote(value, safe="", errors="surrogatepass")
+    # Browsers resolve these before they ask.
+    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
+
+
+@pass_context
+def _csrf(context: JinjaContext) -> Markup:
+    """Return the hidden field that a form must have."""
+    session: Session | None = context.get("session")
+    token = session.token if session is not None else ""
+    return Markup('<input type="hidden" name="{}" value="{}">').format(TOKEN_FIELD, escape(token))

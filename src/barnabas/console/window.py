@@ -1,0 +1,70 @@
+"""The window: what the broker's process knows and no request tells, declared here, built there.
+
+Everything is read only, cheap, and answered at once from memory. Names and texts in it that come
+from clients are for pages that escape them. What a visitor may not describe is left out by the
+pages: they ask the door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from barnabas.model.observations import (
+    BrokerSeen,
+    DiaryEntry,
+    Directory,
+    Health,
+    RequestTimes,
+    Sample,
+)
+
+__all__ = [
+    "BrokerSeen",
+    "DiaryEntry",
+    "Directory",
+    "Health",
+    "RequestTimes",
+    "Sample",
+    "Window",
+]
+
+
+class Window(Protocol):
+    """A broker, from inside."""
+
+    @property
+    def version(self) -> str:
+        """The version of Barnabas."""
+
+    @property
+    def started_ms(self) -> int:
+        """When the console was started, by the wall clock."""
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster."""
+
+    def history(self) -> Sequence[Sample]:
+        """Return the samples of the last hour, oldest first."""
+
+    def value(self, metric: str, *labels: str) -> float | None:
+        """Return the value of a counter or gauge by its exposed name; None if there is none."""
+
+    def request_times(self) -> Sequence[RequestTimes]:
+        """Return the times of all requests that there were, by API."""
+
+    def directories(self) -> Sequence[Directory]:
+        """Return the data directories; free space as of the last sample."""
+
+    def brokers(self) -> Sequence[BrokerSeen]:
+        """Return the live brokers, by id."""
+
+    def health(self) -> Health:
+        """Return what is wrong; walks the partitions, at most once in a second."""
+
+    def diary(self, subject: str = "", limit: int = 100) -> Sequence[DiaryEntry] | None:
+        """Return the newest entries of the diary first, or of one subject; None without a diary."""
+
+    def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
+        """Return the lag in seconds of a group's partitions, where it is known."""
