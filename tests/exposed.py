@@ -96,7 +96,7 @@ def _add(family: Family, name: str, line: str, openmetrics: bool) -> None:
     match = SAMPLE.fullmatch(line)
     assert match is not None, line
     sample, labels, value = match[1], match[2] or "", match[3]
-    suffixes = ("",)
+    suffixes: tuple[str, ...] = ("",)
     if family.kind == "histogram":
         suffixes = ("_bucket", "_sum", "_count")
     elif family.kind == "counter" and openmetrics:
@@ -131,9 +131,9 @@ def _check_histogram(name: str, family: Family) -> None:
     buckets: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     for series, value in family.samples.items():
         if series.name.endswith("_bucket"):
-            labels = dict(series.labels)
-            le = float(labels.pop("le"))
-            buckets.setdefault(tuple(labels.items()), []).append((le, value))
+            others = dict(series.labels)
+            le = float(others.pop("le"))
+            buckets.setdefault(tuple(others.items()), []).append((le, value))
     for labels, pairs in buckets.items():
         assert [le for le, _ in pairs] == sorted({le for le, _ in pairs}), name
         counts = [count for _, count in pairs]

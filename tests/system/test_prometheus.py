@@ -1,8 +1,8 @@
 """A real Prometheus scrapes three loaded brokers: its answers agree with what the load did.
 
-The expressions of the dashboards themselves are read from a file, `dashboard-queries.tsv`, that is
-not a part of this tree (columns: dashboard, panel, expression). Its folder may be given by
-BARNABAS_DASHBOARD_QUERIES; without it only our own expressions are evaluated.
+The expressions of the dashboards themselves are read from a table beside this checkout (columns:
+dashboard, panel, expression), or from the folder BARNABAS_DASHBOARD_QUERIES. Without it only our
+own expressions are evaluated.
 """
 
 from __future__ import annotations
@@ -63,19 +63,16 @@ class Query(NamedTuple):
         return not any(prefix in self.expression for prefix in NOT_OURS)
 
 
-def queries_file() -> Path | None:
-    given = os.environ.get("BARNABAS_DASHBOARD_QUERIES")
-    folders = [Path(given)] if given else [ROOT.parent, ROOT.parent.parent]
-    found = (path for folder in folders for path in folder.glob(f"*/*/{QUERIES}"))
-    direct = (folder / QUERIES for folder in folders if (folder / QUERIES).exists())
-    return next(direct, None) or next(found, None)
+def queries_file() -> Path:
+    folder = os.environ.get("BARNABAS_DASHBOARD_QUERIES", ROOT.parent / "shared" / "reference")
+    return Path(folder) / QUERIES
 
 
 @pytest.fixture(scope="module")
 def queries() -> list[Query]:
     path = queries_file()
-    if path is None:
-        pytest.skip(f"{QUERIES} is not here; BARNABAS_DASHBOARD_QUERIES=FOLDER says where it is")
+    if not path.exists():
+        pytest.skip("the shared table of dashboards' queries is not beside this checkout")
     rows = (line.split("\t") for line in path.read_text().splitlines()[1:])
     return [Query(*row) for row in rows if row[0] in DASHBOARDS]
 

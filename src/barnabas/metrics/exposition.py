@@ -117,6 +117,7 @@ class Exposition:
                 except Exception as failure:  # noqa: BLE001  the other metrics are readable
                     self.failures.append((type(collector).__name__, failure))
                     break
+                yield from self._pause()  # a collector may count all partitions before it yields
                 if self._wants(metric):
                     yield from self._collected(metric, series)
         self._gauge(OMITTED_FAMILIES, len(self.omitted))

@@ -35,11 +35,9 @@ class LagSeries:
 
     def collect(self) -> Iterator[Family]:
         """Yield the families; see `Collector`."""
-        if self._lag.watch():
-            self._on_first()
         for texts in (self._groups, self._topics, self._partitions):
             texts.begin()
-        read = _Groups(self._lag, self._groups, self._topics, self._partitions)
+        read = _Groups(self._lag, self._on_first, self._groups, self._topics, self._partitions)
         topics, rows = read.topics, read.rows
         yield catalogue.MEMBERS, read.members
         yield catalogue.CURRENT_OFFSET_SUM, ((each.text, each.offsets) for each in topics())
@@ -56,9 +54,15 @@ class _Groups:
     """All groups as of one scrape, read once."""
 
     def __init__(
-        self, lag: ConsumerLag, groups: LabelTexts, topics: LabelTexts, partitions: LabelTexts
+        self,
+        lag: ConsumerLag,
+        on_first: Callable[[], None],
+        groups: LabelTexts,
+        topics: LabelTexts,
+        partitions: LabelTexts,
     ) -> None:
         self._lag = lag
+        self._on_first = on_first
         self._group_texts = groups
         self._topic_texts = topics
         self._partition_texts = partitions
@@ -83,6 +87,8 @@ class _Groups:
             pass
 
     def _read(self) -> Iterator[tuple[str, float]]:
+        if self._lag.watch():  # not before: a scrape of other metrics does not read the lag
+            self._on_first()
         for coordinator in self._lag.coordinators():
             for group_id, group in list(coordinator.groups.items()):
                 by_topic: dict[str, list[PartitionLag]] = {}

@@ -24,6 +24,8 @@ OF_TOPICS = {
     catalogue.INVALID_CRC: "invalid_crc",
     catalogue.INVALID_OFFSET: "invalid_offset",
 }
+SHOWN_WITH = {"failed_produce": "produce_requests", "failed_fetch": "fetch_requests"}
+"""Failures that are shown for each topic with requests: a rate needs the 0 before the first."""
 OF_REPLICATION = {
     catalogue.REPLICATION_BYTES_IN: "replication_bytes_in",
     catalogue.REPLICATION_BYTES_OUT: "replication_bytes_out",
@@ -44,9 +46,12 @@ class TrafficSeries:
         traffic.keep(self._partitions.values())
         for metric, field in OF_TOPICS.items():
             series: list[tuple[str, float]] = [("", traffic.total(field))]
+            by_topic = dict(traffic.by_topic(field))
+            if field in SHOWN_WITH:
+                topics = (topic for topic, _ in traffic.by_topic(SHOWN_WITH[field]))
+                by_topic = dict.fromkeys(topics, 0) | by_topic
             series += [
-                (label_text(metric.labels, (topic,)), value)
-                for topic, value in traffic.by_topic(field)
+                (label_text(metric.labels, (topic,)), value) for topic, value in by_topic.items()
             ]
             yield metric, series
         for metric, field in OF_REPLICATION.items():

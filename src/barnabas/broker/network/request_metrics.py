@@ -112,6 +112,7 @@ class RequestKind:
             bins[0] += self.count - sum(bins)
             return bins
         _add(bins, self.at_once.bins())
+        bins.extend([0] * (BUCKET_OF[AT_ONCE_US] - len(bins)))
         for version in self.versions:
             for us, count in enumerate(version.times):
                 if count:
@@ -250,6 +251,8 @@ class PhaseTimes(Histogram):
     def buckets(self) -> list[tuple[int, int]]:
         """Return the buckets; none if no request has ever been in this phase."""
         buckets = super().buckets()
+        if self._phase in WHOLE:
+            return buckets
         return [] if [bound for bound, _ in buckets] == [0] else buckets
 
 

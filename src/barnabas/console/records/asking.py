@@ -201,7 +201,7 @@ class TopicAccess:
                     max_bytes,
                     max_wait_ms,
                     committed,
-                )  # fmt: skip
+                )
                 for leader, mine in topic.led_by(positions).items()
             )
         )

@@ -97,14 +97,17 @@ class Browsing:
         search = await self._search(limit)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + slice_s
+        # What was found is shown soon; the next slice goes on.
+        early = loop.time() + slice_s / 4
         rows: list[Row] = []
         progressed = False
         everything = everything and not query.filtered
         while True:
             rows += search.take(limit - len(rows))
-            if len(rows) >= limit or search.finished or (rows and loop.time() >= deadline):
+            if len(rows) >= limit or search.finished:
                 break
-            if loop.time() >= deadline and progressed:
+            found_some = bool(rows) or search.has_rows
+            if progressed and loop.time() >= (early if found_some else deadline):
                 break
             window = search.next_window()
             if window is None:

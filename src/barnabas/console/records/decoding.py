@@ -1,7 +1,7 @@
 """Keys and values as something to read: what they probably are, or what the user says.
 
 The choice is given with its reason, and nothing that bytes contain can raise, hang, or grow beyond
-its limits: decoders check sizes, depths and counts, and all take time linear in what they are given.
+its limits: decoders check sizes, depths and counts, and take time linear in what they are given.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import struct
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -81,10 +82,8 @@ class Decoded:
         """Return indented text of at most about `limit` bytes."""
         text = self.text or ""
         if self.kind == "json" and len(text) <= limit:
-            try:
+            with suppress(NotJsonError):  # nested too deep: it stays as it is
                 text = indent_json(text)
-            except NotJsonError:
-                pass
         if len(text) <= limit // 4:
             return text
         # The cut is made in bytes: a page is as large as they are.

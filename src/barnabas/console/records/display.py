@@ -84,12 +84,12 @@ def size_text(size: int) -> str:
     """Return a number of bytes for people."""
     if size < 1000:
         return f"{size} B"
-    amount = float(size)
-    for unit in ("kB", "MB", "GB", "TB"):
-        amount /= 1000
+    amount = size / 1000
+    for unit in ("kB", "MB", "GB"):
         if amount < 1000:
-            break
-    return f"{amount:.1f} {unit}"
+            return f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
 
 
 def count_text(count: int) -> str:

@@ -138,7 +138,7 @@ def parquet_file(topic: str, rows: Sequence[Row]) -> bytes:
 
 def read_json_lines(text: str, topic: str, *, keep_partition: bool) -> list[Draft]:
     """Return the plan to import lines of JSON; raise SendingError with the line's number."""
-    drafts = []
+    drafts: list[Draft] = []
     # Only line feeds end a line: values may contain the other characters that splitlines takes.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():

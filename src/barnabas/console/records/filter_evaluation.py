@@ -56,7 +56,7 @@ class Candidate(Protocol):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
+    headers: tuple[tuple[str, bytes | None], ...]
 
     def document(self, side: str) -> Any:
         """Return the decoded key or value, MISSING if it has no parts to look into."""
@@ -103,7 +103,8 @@ class Needle:
         if self.ignore_case:
             return compile_pattern(self.text, ignore_case=True, literal=True).found_in
         if self.escapable:
-            return lambda chunk: data in chunk or b"\\" in chunk
+            slash = b"\\/" if b"/" in data else b"\\u"
+            return lambda chunk: data in chunk or b"\\u" in chunk or slash in chunk
         return lambda chunk: data in chunk
 
 
@@ -247,7 +248,7 @@ def _compare(found: Field, symbol: str, literal: Literal, now_ms: int) -> Test:
         else:
             assert isinstance(literal, Number)
             number = literal.value
-        order = _ORDERS.get(symbol, operator.eq)
+        order: Callable[[Any, Any], bool] = operator.eq if symbol == "=" else _ORDERS[symbol]
         return lambda record: order(get(record), number)
     test = _equals(literal) if symbol == "=" else _ordered(_ORDERS[symbol], literal)
     if found.name in ("key", "value") and not found.path:

@@ -1,6 +1,6 @@
 """The language of filters: its syntax tree, parser and printer.
 
-    "out of stock"                      text anywhere: key, value, headers; upper and lower case alike
+    "out of stock"                      text in key, value or headers, in any case
     key = order-17                      the whole key
     value contains refund               part of the text; letters count as they are
     value.items[0].price >= 9.90        a JSON path; numbers are exact
@@ -18,9 +18,10 @@ and depth, and what evaluates it can do nothing but compare.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -98,7 +99,7 @@ class Search:
     """Text anywhere in a record, in upper or lower case."""
 
     text: str
-    position: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Compare:
     field: Field
     operator: str
     literal: Literal
-    position: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Among:
 
     field: Field
     literals: tuple[Literal, ...]
-    position: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Exists:
     """One field that is there; a null of JSON is there, a null key or value is not."""
 
     field: Field
-    position: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

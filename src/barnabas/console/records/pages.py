@@ -530,7 +530,7 @@ class RecordPages:
                         None,
                         origin=f"{topic}-{place[0]} offset {place[1]}",
                         problem="there is no such record any longer",
-                    )  # fmt: skip
+                    )
                 )
         fields = [("action", action), ("target", form.get("target")), ("keep", form.get("keep"))]
         fields.append(("headers", form.get("headers")))
@@ -538,7 +538,7 @@ class RecordPages:
         return await self._planned(request, topic, form, drafts, "send", fields)
 
     async def _collect(self, request: Request, topic: str, form: Form) -> list[tuple[int, int]]:
-        """Return the places of all records that a query finds, up to the limit, within some time."""
+        """Return the places of the records that a query finds, as far as limit and time allow."""
         query = replace(read_query(form.prefixed("query-")), after="")
         page = await self._page(
             request, topic, query, limit=PLACES_MAX, slice_s=COLLECT_S, everything=False

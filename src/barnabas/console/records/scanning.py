@@ -45,7 +45,7 @@ class Wanted:
     everything: bool = False
     """Whether markers and holes become rows, too."""
     rows_max: int = 2**63 - 1
-    """How many rows are kept, the ones with the highest offsets; for reading forward, the lowest."""
+    """How many rows are kept: those with the highest offsets, reading forward the lowest."""
     forward: bool = False
 
 
@@ -247,7 +247,7 @@ class _Scan:
                     header.base_offset,
                     header.base_timestamp,
                     append_time,
-                ),  # fmt: skip
+                ),
                 header,
             )
 

@@ -1,10 +1,10 @@
 """The order in which partitions are read so that rows come out by time, newest or oldest first.
 
-A plain object: `next_window` says what to read, `scanned` takes what was found, `take` returns rows.
-Each partition is read in windows from one end. A row is given out when no partition that is not
-finished could still have an earlier one of the order; so all partitions advance in time together,
-and "searched until 14:03" is true of every one of them. Windows are measured in offsets and adapt to
-how many bytes an offset has.
+A plain object: `next_window` says what to read, `scanned` takes what was found, `take` returns
+rows. Each partition is read in windows from one end. A row is given out when no partition that is
+not finished could still have an earlier one of the order; so all partitions advance in time
+together, and "searched until 14:03" is true of every one of them. Windows are measured in offsets
+and adapt to how many bytes an offset has.
 """
 
 from __future__ import annotations
@@ -86,6 +86,11 @@ class Search:
     def finished(self) -> bool:
         """Whether everything was read and given out."""
         return all(each.finished and not each.rows for each in self._partitions.values())
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows were found that are not given out yet."""
+        return any(each.rows for each in self._partitions.values())
 
     @property
     def size_left(self) -> int:

@@ -1,4 +1,4 @@
-"""Rows as templates show them: decoded, cut to what a page may hold, with times in the user's zone."""
+"""Rows as templates show them: decoded, cut to what a page may hold, in the user's time zone."""
 
 from __future__ import annotations
 

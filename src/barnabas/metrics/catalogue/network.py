@@ -93,7 +93,7 @@ RESPONSE_QUEUE_SIZE = Metric(
     bean="kafka.network:type=RequestChannel,name=ResponseQueueSize",
 )
 ACCEPTOR_BLOCKED = Metric(
-    "kafka_network_acceptor_acceptorblockedpercent_count",
+    "kafka_network_acceptor_acceptorblocked_percent",
     Kind.GAUGE,
     "Always 0: connections are accepted and served by one thread.",
     ("listener",),

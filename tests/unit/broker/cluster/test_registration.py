@@ -119,11 +119,12 @@ class Story:
         self.entered = 0
         self.left: list[SessionState] = []
         self.given_up: list[str] = []
+        self.refusals = 0
         self.done = asyncio.Event()
 
     async def begin(self) -> SessionRenewal:
         await self.tree.start()
-        keeper = SessionRenewal(self.tree, self._leave, self._enter, self._give_up)
+        keeper = SessionRenewal(self.tree, self._leave, self._enter, self._give_up, self._refused)
         keeper.start()
         return keeper
 
@@ -144,6 +145,9 @@ class Story:
         self.given_up.append(reason)
         self.keeper.stop()
         self.done.set()
+
+    def _refused(self) -> None:
+        self.refusals += 1
 
     async def expire(self) -> None:
         self.keeper = await self.begin()
@@ -202,6 +206,7 @@ def test_who_is_not_allowed_tries_again_and_says_so_once(
         barred = Story(*[NoPermission("/x", "/x: not allowed")] * 3, NoPermission("", "no login"))
         await barred.expire()
         assert (barred.entered, barred.given_up) == (5, [])
+        assert barred.refusals == 4
 
     asyncio.run(story())
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]

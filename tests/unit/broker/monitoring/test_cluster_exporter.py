@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +23,10 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import EARLIEST
 from barnabas.testing import Cluster
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from barnabas.wire.messages.consumer_group_describe import DescribedGroup as NewerGroup
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -102,7 +106,7 @@ class Brokers:
             described = [DescribedGroup(group_id=name, members=[MEMBER]) for name in request.groups]
             return DescribeGroupsResponse(groups=described)
         assert isinstance(request, ConsumerGroupDescribeRequest)
-        response = cluster_exporter.ConsumerGroupDescribeResponse()
+        response = ConsumerGroupDescribeResponse()
         response.groups = [NewerGroup(group_id=name, members=[]) for name in request.group_ids]
         return response
 
@@ -235,6 +239,10 @@ def scrape(cluster: Cluster, number: int) -> Exposed:
     return parse(get(("127.0.0.1", port), "/metrics/cluster").text)
 
 
+def has_all_lags(cluster: Cluster, number: int) -> bool:
+    return len(scrape(cluster, number).series("kafka_consumergroup_lag")) == 6
+
+
 def test_any_broker_of_a_real_cluster_shows_all_of_it() -> None:
     options = {"offsets.topic.num.partitions": 3, "offsets.topic.replication.factor": 3}
     with Cluster(brokers=3, metrics=True, options=options) as cluster:
@@ -249,12 +257,7 @@ def test_any_broker_of_a_real_cluster_shows_all_of_it() -> None:
         consumer.commit(offsets=commits, asynchronous=False)
         consumer.close()
         for number in range(3):
-            wait_for(
-                lambda number=number: (
-                    len(scrape(cluster, number).series("kafka_consumergroup_lag")) == 6
-                ),
-                "all partitions have a lag",
-            )
+            wait_for(partial(has_all_lags, cluster, number), "all partitions have a lag")
             found = scrape(cluster, number)
             assert found.comments == []
             assert found.value("kafka_brokers") == 3

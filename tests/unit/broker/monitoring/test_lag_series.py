@@ -143,3 +143,15 @@ def test_a_writer_that_takes_no_members_still_gets_the_rest(tmp_path: Path) -> N
             return [value for _, value in series]
 
         assert serving.inside(sums) == [5]
+
+
+def test_a_scrape_of_other_metrics_asks_nobody(tmp_path: Path) -> None:
+    with Serving(tmp_path, COORDINATED) as serving:
+        calls: list[int] = []
+        lag = serving.broker.parts.monitoring.consumer_lag
+        families = serving.inside(
+            lambda: [metric for metric, _ in LagSeries(lag, lambda: calls.append(1)).collect()]
+        )
+        assert len(families) == 9
+        assert calls == []
+        assert lag._watched_ms is None

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,7 @@ def test_metrics_over_tls_and_a_renewed_certificate(
         def serial() -> object:
             with Client(address, context) as client:
                 assert client.get("/metrics").status == 200
+                assert isinstance(client.socket, ssl.SSLSocket)
                 certificate = client.socket.getpeercert()
                 assert certificate is not None
                 return certificate["serialNumber"]
@@ -221,6 +223,10 @@ def test_metrics_over_tls_and_a_renewed_certificate(
         assert serial() == second
 
 
+def listens(serving: Serving, port: int) -> bool:
+    return serving.broker.metrics_address == ("127.0.0.1", port)
+
+
 def test_the_address_changes_at_run_time(tmp_path: Path) -> None:
     """Also from none: nothing of it is in memory until then."""
     with Serving(tmp_path) as serving:
@@ -230,10 +236,7 @@ def test_the_address_changes_at_run_time(tmp_path: Path) -> None:
         with serving.connect() as wire:
             for port in (first, second):
                 set_to(wire, name, f"127.0.0.1:{port}")
-                serving.wait_inside(
-                    lambda port=port: serving.broker.metrics_address == ("127.0.0.1", port),
-                    "it listens there",
-                )
+                serving.wait_inside(partial(listens, serving, port), "it listens there")
                 assert get(("127.0.0.1", port), "/metrics").status == 200
                 assert get(("127.0.0.1", port), "/metrics/cluster").status == 200
             with pytest.raises(ConnectionRefusedError):

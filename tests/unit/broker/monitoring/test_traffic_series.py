@@ -51,3 +51,15 @@ def test_topics_have_series_while_they_are_hosted() -> None:
     assert collected(partitions)[catalogue.BYTES_OUT] == [("", 0)]
     partitions.clear()
     assert collected(partitions)[catalogue.BYTES_IN] == [("", 11)]
+
+
+def test_failures_are_shown_from_the_first_request_of_a_topic_on() -> None:
+    """Dashboards show the rate of failures: a line at 0 says more than none."""
+    partitions = Partitions()
+    partitions.host("written").produce_requests += 3
+    read = partitions.host("read")
+    read.fetch_requests += 2
+    read.failed_fetch += 1
+    found = collected(partitions)
+    assert found[catalogue.FAILED_PRODUCE] == [("", 0), ('topic="written"', 0)]
+    assert found[catalogue.FAILED_FETCH] == [("", 1), ('topic="read"', 1)]

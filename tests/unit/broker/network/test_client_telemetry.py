@@ -254,16 +254,14 @@ def test_every_broker_of_a_cluster_learns_of_a_resource() -> None:
         try:
             assert len(wires) == 2
             assert watch(wires[0]).error_code == 0
-            for wire in wires:
-                wait_for(lambda wire=wire: listed(wire) == ["watch"], "the broker has learnt it")
-                wait_for(lambda wire=wire: advertised(wire) >= TELEMETRY_KEYS, "and offers it")
+            wait_for(lambda: [*map(listed, wires)] == [["watch"]] * 2, "both have learnt it")
+            assert all(advertised(wire) >= TELEMETRY_KEYS for wire in wires)
             subscriptions = [get(wire) for wire in wires]
             assert [each.requested_metrics for each in subscriptions] == [["*"], ["*"]]
             # A client that loses its broker goes on at another one, under its own id.
             assert push(wires[1], subscriptions[0], b"") == 0
             assert replace(wires[1], CLIENT_METRICS, "watch", {}).error_code == 0
-            for wire in wires:
-                wait_for(lambda wire=wire: listed(wire) == [], "the broker has forgotten it")
+            wait_for(lambda: not any(map(listed, wires)), "both have forgotten it")
         finally:
             for wire in wires:
                 wire.socket.close()

@@ -92,6 +92,15 @@ def test_a_request_that_is_answered_at_once_is_local_time_and_no_other() -> None
     assert list(counted.metrics.requests()) == [("Produce", VERSION, 6)]
 
 
+@pytest.mark.parametrize("us", [0, 31, 32, 700, AT_ONCE_US - 1, AT_ONCE_US, 10**7])
+def test_a_single_request_is_in_one_bucket(us: int) -> None:
+    counted = Counted()
+    counted.answer((us + 0.5) / 1e6)
+    times = counted.times(TOTAL_TIME)
+    assert [count for _, count in times.buckets()] == [1]
+    assert times.quantile(0.5) == pytest.approx(us, rel=1 / 32)
+
+
 def test_a_request_that_waits_is_counted_in_each_of_its_phases() -> None:
     counted = Counted()
     counted.answer(0.00001)

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from tests.unit.broker.neighbours import broker, create, until
+from tests.unit.broker.scraping import read
 from tests.unit.broker.serving import batch_of, produce_request
 
 from barnabas.broker.broker import Broker
@@ -13,6 +14,8 @@ from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.coordination.memory import MemoryStore
 from barnabas.metadata.topic_store import NewTopic
+from barnabas.metrics.catalogue import traffic
+from barnabas.metrics.catalogue.requests import TOTAL_TIME
 from barnabas.model.error_codes import ErrorCode
 
 FOR_EVER = {
@@ -60,6 +63,30 @@ def test_a_partition_that_is_new_to_a_follower_is_fetched_at_once(tmp_path: Path
         for number in range(3):
             await lead(leader, f"new-{number}")
             assert await produce(leader, f"new-{number}", "x") is ErrorCode.NONE
+        await follower.stop()
+        await leader.stop()
+
+    asyncio.run(story())
+
+
+def test_bytes_of_replication_are_counted_at_both_ends(tmp_path: Path) -> None:
+    """They are not the leader's bytes out, which are those of consumers."""
+
+    async def story() -> None:
+        leader, follower = await pair(tmp_path)
+        await lead(leader, "counted")
+        assert await produce(leader, "counted", "x") is ErrorCode.NONE
+        size = len(batch_of(["x"]))
+        sent, received = read(leader), read(follower)
+        assert sent.of(traffic.BYTES_IN, topic="counted") == size
+        assert sent.of(traffic.REPLICATION_BYTES_OUT) == size
+        assert sent.of(traffic.BYTES_OUT) == 0
+        assert received.of(traffic.REPLICATION_BYTES_IN) == size
+        assert received.series(traffic.BYTES_IN) == {"": 0}
+        for metric in (traffic.REASSIGNMENT_BYTES_IN, traffic.REASSIGNMENT_BYTES_OUT):
+            assert sent.of(metric) == received.of(metric) == 0
+        assert sent.of(TOTAL_TIME, request="FetchFollower") > 0
+        assert sent.of(TOTAL_TIME, request="FetchConsumer") == 0
         await follower.stop()
         await leader.stop()
 

@@ -12,6 +12,7 @@ from tests.unit.replication.test_partition_leader import LAG_MS, World, append, 
 from barnabas.broker.replication.isr_metrics import IsrMetrics
 from barnabas.broker.replication.isr_proposals import REFUSALS, IsrProposals
 from barnabas.diary.catalogue import EVENTS
+from barnabas.metrics.catalogue.replication import FAILED_ISR_UPDATES, ISR_CHANGES, ISR_SHRINKS
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.note import Note
@@ -41,8 +42,8 @@ class Hosted(dict[tuple[str, int], Partition]):
         """Complete nothing."""
 
 
-def answered(partition: Partition, code: ErrorCode) -> list[Note]:
-    """Return what is noted when the controller answers with a code."""
+def answered(partition: Partition, code: ErrorCode, registry: Registry | None = None) -> list[Note]:
+    """Return what is noted when the controller answers with a code; it is counted, too."""
     notes: list[Note] = []
 
     async def ask(request: Message, timeout_ms: int) -> Message:
@@ -61,7 +62,7 @@ def answered(partition: Partition, code: ErrorCode) -> list[Note]:
 
     async def shrink() -> None:
         hosted = cast(Any, Hosted({("t", 0): partition}))
-        metrics = IsrMetrics(Registry())
+        metrics = IsrMetrics(registry or Registry())
         keeper = IsrProposals(0, lambda: 7, hosted, metrics, ask_controller=ask, note=notes.append)
         keeper.shrink()
         assert keeper._task is not None
@@ -97,3 +98,18 @@ def test_each_refusal_has_its_cause(lagging: Partition, code: ErrorCode) -> None
     assert note.cause in EVENTS["isr.refused"].causes
     assert note.data["code"] == code.name
     assert (note.data["from"], note.data["to"]) == ([0, 1, 2], [0, 1])
+
+
+def test_an_accepted_change_is_counted_by_its_cause(lagging: Partition) -> None:
+    registry = Registry()
+    answered(lagging, ErrorCode.NONE, registry)
+    assert registry.value(ISR_SHRINKS) == 1
+    assert registry.value(ISR_CHANGES, "shrink", "lag-time") == 1
+    assert registry.value(FAILED_ISR_UPDATES) == 0
+
+
+def test_a_rejected_change_is_counted_as_failed(lagging: Partition) -> None:
+    registry = Registry()
+    answered(lagging, ErrorCode.INVALID_UPDATE_VERSION, registry)
+    assert registry.value(FAILED_ISR_UPDATES) == 1
+    assert registry.value(ISR_SHRINKS) == 0

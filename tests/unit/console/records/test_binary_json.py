@@ -57,9 +57,10 @@ def test_cbor(data: bytes, found: object) -> None:
 @given(data=st.binary(max_size=100))
 def test_other_bytes_raise_only_their_own_error(read, data: bytes) -> None:
     try:
-        assert read(data) is not read
-    except NotBinaryJsonError as failure:
-        assert str(failure)
+        found = read(data)
+    except NotBinaryJsonError:
+        return
+    assert isinstance(found, object)
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,13 @@ WORDS = st.sampled_from(
 
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=30).map("".join)))
 def test_nothing_but_its_own_error_is_raised(text: str) -> None:
+    failure: FilterError | None = None
+    tree: Filter | None = None
     try:
         tree = parse(text)
-    except FilterError as failure:
+    except FilterError as raised:
+        failure = raised
+    if failure is not None:
         assert 0 <= failure.position <= len(text)
         part, pointer = failure.pointer
         assert pointer.index("^") <= len(part)

@@ -90,7 +90,7 @@ class _Checker(HTMLParser):
         if tag in ("style", "img", "iframe"):
             self.wrong.append(tag)
         for name, value in attrs:
-            if name.startswith("on") or name == "style" or name.startswith("hx-on"):
+            if name.startswith(("on", "hx-on")) or name == "style":
                 self.wrong.append(f"{tag} {name}={value}")
             if value and re.match(r"(?i)\s*javascript:", value):
                 self.wrong.append(f"{tag} {name}={value}")
@@ -510,8 +510,7 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
         wait_for(begins, "the producer has an id")
         begun = answers[-1]
         who = {"producer_id": begun.producer_id, "producer_epoch": begun.producer_epoch}
-        sequence = 0
-        for committed in (True, False, None):
+        for sequence, committed in enumerate((True, False, None)):
             added = wire.ask(
                 AddPartitionsToTxnRequest(
                     v3_and_below_transactional_id=name,
@@ -529,7 +528,6 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
             batch = build_batch(
                 [(TIMESTAMP, b"k", b"v", ())], base_sequence=sequence, transactional=True, **who
             )
-            sequence += 1
             data = PartitionProduceData(index=0, records=batch)
             produced = wire.ask(
                 ProduceRequest(

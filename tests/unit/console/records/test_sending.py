@@ -53,7 +53,7 @@ def test_payloads(text: str, how: str, data: bytes | None) -> None:
     [("{", "json"), ("c", "hex"), ("x", "pickle"), ("x" * (RECORD_MAX + 1), "text")],
 )
 def test_wrong_payloads_are_named(text: str, how: str) -> None:
-    with pytest.raises(SendingError, match="^value"):
+    with pytest.raises(SendingError, match=r"^value"):
         read_payload("value", text, how)
 
 
