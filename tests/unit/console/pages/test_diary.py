@@ -16,8 +16,9 @@ def test_without_a_diary_the_page_says_so(site: Site, monkeypatch: pytest.Monkey
 def test_what_the_broker_notes_is_there(site: Site) -> None:
     site.create_topic("noted")
     rows = site.get("/diary.json").json()["rows"]
-    [row] = [each for each in rows if "noted" in each["subject"]]
-    assert (row["event"], row["count"]) == ("topic.created", 1)
+    about = {each["event"]: each for each in rows if "noted" in each["subject"]}
+    row = about["topic.created"]
+    assert row["count"] == 1
     found = site.get("/diary.json?q=" + row["subject"]).json()["rows"]
     assert row in found
     assert {each["subject"] for each in found} == {row["subject"]}
