@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from starlette.exceptions import HTTPException
@@ -13,7 +14,16 @@ from barnabas.admin.offsets import EARLIEST, LATEST, find_offsets
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.console.context import Context
-from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
+from barnabas.console.listing import (
+    FORMATS,
+    PAGE_ROWS,
+    Column,
+    Listing,
+    Row,
+    both,
+    page_of,
+    respond,
+)
 from barnabas.console.rendering import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -22,6 +32,8 @@ OFFSETS_MS = 3_000
 PARTITIONS_MAX = 2_000
 """Of a page: with more, the offsets of its topics are not asked for."""
 
+SORTED_AT_ONCE_MAX = 2_000
+"""Rows that are sorted on the loop; more are sorted on a thread."""
 FIELDS = ("name", "partitions", "replicas", "configs")
 COLUMNS = (
     Column("name", "Topic", sorts=True, link="href"),
@@ -42,11 +54,17 @@ def routes(context: Context) -> list[Route]:
         q = request.query_params.get("q", "")
         internal = request.query_params.get("internal", "yes") != "no"
         rows: list[Row] = []
-        async for topic in context.door.topics(session.visitor):
-            if q and q.lower() not in topic.name.lower():
-                continue
+        # In the order of names a page is found at once, however many topics there are.
+        in_order = request.query_params.get("sort", "name") == "name"
+        pages = in_order and not request.url.path.endswith(FORMATS)
+        after = request.query_params.get("after", "") if pages else ""
+        more = False
+        async for topic in context.door.topics(session.visitor, after=after, containing=q):
             if topic.internal and not internal:
                 continue
+            if pages and len(rows) == PAGE_ROWS:
+                more = True
+                break
             rows.append(
                 {
                     "name": topic.name,
@@ -65,13 +83,19 @@ def routes(context: Context) -> list[Route]:
             "/topics",
             COLUMNS,
             rows,
-            caption=f"{len(rows):,} topics{f' with {q!r} in their names' if q else ''}",
+            caption=caption(len(rows), q, partial=bool(after) or more),
             empty="There are no topics, or none that you may see.",
             command="barnabas topics list",
             q=q,
             searches=True,
         )
-        page_of(rows, listing, request)
+        if len(rows) > SORTED_AT_ONCE_MAX:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, page_of, rows, listing, request)
+        else:
+            page_of(rows, listing, request)
+        if more:
+            listing.next = rows[-1]["name"]
         await add_offsets(session.client, listing.rows)
         return respond(context, request, listing, "topics.html")
 
@@ -106,6 +130,12 @@ def routes(context: Context) -> list[Route]:
         Route("/topics", create, methods=["POST"]),
         Route("/new-topic", new),
     ]
+
+
+def caption(count: int, q: str, *, partial: bool) -> str:
+    """Return what a page of the list is of."""
+    named = f" with {q!r} in their names" if q else ""
+    return f"{count:,} of the topics{named}, by name" if partial else f"{count:,} topics{named}"
 
 
 async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
