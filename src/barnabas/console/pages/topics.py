@@ -28,7 +28,7 @@ from barnabas.console.rendering import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 
-OFFSETS_MS = 3_000
+OFFSETS_MS = 1_500
 PARTITIONS_MAX = 2_000
 """Of a page: with more, the offsets of its topics are not asked for."""
 
@@ -142,17 +142,21 @@ async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
     """Add to the rows of one page how many offsets their logs keep."""
     if sum(row["partitions"] for row in rows) > PARTITIONS_MAX:
         return
+    # What has no leader would be waited for.
+    led = [row for row in rows if not row["offline"]]
     wanted = [
-        TopicPartition(row["name"], index) for row in rows for index in range(row["partitions"])
+        TopicPartition(row["name"], index) for row in led for index in range(row["partitions"])
     ]
     if not wanted:
         return
     try:
-        starts = await find_offsets(client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS)
-        ends = await find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS)
+        starts, ends = await asyncio.gather(
+            find_offsets(client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS),
+            find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS),
+        )
     except BarnabasError:
         return
-    for row in rows:
+    for row in led:
         total = 0
         for index in range(row["partitions"]):
             partition = TopicPartition(row["name"], index)
