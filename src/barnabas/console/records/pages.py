@@ -78,6 +78,8 @@ STREAMS_MAX: Final = 10
 TAIL_ROWS: Final = 100
 COLLECT_S: Final = 5.0
 EXPORT_PAGE: Final = 500
+STREAM_S: Final = 600.0
+"""A live stream ends after this time; the browser connects again, with its session."""
 KEEP_ALIVE_S: Final = 15.0
 
 
@@ -382,6 +384,7 @@ class RecordPages:
         left_out = skipped = 0
         loop = asyncio.get_running_loop()
         said_s = 0.0
+        end_s = loop.time() + STREAM_S
         session.streams += 1
         try:
             async for news in tail.news(last_id):
@@ -406,6 +409,8 @@ class RecordPages:
                 elif loop.time() - said_s > KEEP_ALIVE_S:
                     said_s = loop.time()
                     yield ": nothing new\n\n"
+                if loop.time() >= end_s:
+                    return
         except BarnabasError as failure:
             text = self._context.templates.render(
                 request, "records/live_end.html", {"error": str(failure)}
