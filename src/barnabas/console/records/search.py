@@ -18,7 +18,7 @@ from barnabas.console.records.cursor import Cursor
 from barnabas.console.records.rows import Kind, Row
 from barnabas.console.records.scanning import Scanned
 
-WINDOW_BYTES: Final = 1 << 20
+WINDOW_BYTES: Final = 1 << 19
 _GROWTH: Final = 8
 
 
