@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.broker.door.door import BrokerDoor
 from barnabas.broker.monitoring.console_window import ConsoleWindow
 from barnabas.console.address import ConsoleAddress, check_exposure, parse_address
 from barnabas.console.server import ConsoleServer, Hosting
+from barnabas.diary.sentences import sentence
+from barnabas.model.observations import DiaryEntry
 from barnabas.model.visitor import Mode
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ class BrokerConsole:
             wall_ms=broker.now_ms,
             is_silent=lambda: broker.silence.is_silent,
             reached_by=lambda: broker.parts.network.listeners.inter_broker,
+            diary=partial(_entries, broker),
+            lag_seconds=partial(_lag_seconds, broker),
         )
         self._hosts = options.barnabas_console_hosts
         self._exports = options.barnabas_console_export_enable
@@ -73,3 +78,35 @@ class BrokerConsole:
         await self.server.stop()
         await self.window.stop()
         self._door.close()
+
+
+def _entries(broker: Broker, subject: str, limit: int) -> Sequence[DiaryEntry]:
+    """Return entries of the broker's diary, the newest first: all, or those about a subject."""
+    ring = broker.journal.ring
+    entries = ring.about(subject) if subject else list(ring)
+    return [
+        DiaryEntry(
+            each.last_ms or each.at_ms,
+            each.event,
+            each.subject,
+            each.cause,
+            sentence(each.event, each.cause, each.data),
+            each.data,
+            each.count,
+        )
+        for each in entries[: -limit - 1 : -1]
+    ]
+
+
+def _lag_seconds(broker: Broker, group: str) -> Mapping[tuple[str, int], float]:
+    """Return the lag in seconds of a group that this broker coordinates, where it is known."""
+    monitoring = broker.parts.monitoring
+    lags = monitoring.consumer_lag
+    if lags.watch():
+        monitoring.refresh()
+    return {
+        (row.key.topic, row.key.partition): row.seconds
+        for coordinator in lags.coordinators()
+        for row in lags.of(coordinator, group)
+        if row.seconds is not None
+    }

@@ -63,11 +63,17 @@ class Door(Protocol):
         other broker cannot be reached.
         """
 
-    def topics(self, visitor: Visitor) -> AsyncIterator[VisibleTopic]:
+    def topics(
+        self, visitor: Visitor, *, after: str = "", containing: str = ""
+    ) -> AsyncIterator[VisibleTopic]:
         """Return what a visitor may see of the topics, sorted by name; lets the loop run between.
 
-        Unlike Metadata this also works with a hundred thousand topics.
+        Only topics whose names come `after` one, and contain some text in any case. Unlike
+        Metadata this also works with a hundred thousand topics.
         """
+
+    def describes_cluster(self, visitor: Visitor) -> bool:
+        """Return whether a visitor may see what concerns the whole cluster, such as rates."""
 
     def ruling(
         self, visitor: Visitor, principal: str, host: str, operation: int, resource: int, name: str

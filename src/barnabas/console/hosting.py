@@ -54,16 +54,16 @@ class WebServer:
         return LimitedProtocol(self._config, self.state, {}, asyncio.get_running_loop())
 
     async def stop(self, timeout_s: float) -> None:
-        """Cancel what is in progress, live streams above all, and close all connections."""
+        """Drop all connections, upon which live streams end; cancel what still runs after a time."""
         tasks = list(self.state.tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=timeout_s)
         for connection in list(self.state.connections):
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
+        if tasks:
+            _, running = await asyncio.wait(tasks, timeout=timeout_s)
+            for task in running:
+                task.cancel()
 
 
 class LimitedProtocol(H11Protocol):

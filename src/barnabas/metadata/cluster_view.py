@@ -57,6 +57,8 @@ class ClusterView:
         self.brokers: dict[int, BrokerView] = {}
         self._topics: dict[str, TopicView] = {}
         self._by_id: dict[Uuid, TopicView] = {}
+        self.names_version = 0
+        """Changes with the set of topics, for those who keep something made from it."""
 
     @property
     def topic_names(self) -> Iterable[str]:
@@ -79,6 +81,8 @@ class ClusterView:
     def put_topic(self, topic: TopicView) -> None:
         """Add or update a topic."""
         known = self._topics.get(topic.name)
+        if known is None:
+            self.names_version += 1
         if known is not None and known.topic_id != topic.topic_id:
             self._by_id.pop(known.topic_id, None)  # the topic was deleted and recreated
         self._topics[topic.name] = topic
@@ -89,4 +93,5 @@ class ClusterView:
         """Remove a topic."""
         topic = self._topics.pop(name, None)
         if topic is not None:
+            self.names_version += 1
             self._by_id.pop(topic.topic_id, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Five seconds of this broker; rates are per second, NaN where nothing counts them."""
+    """Five seconds of this broker; rates are per second."""
 
     time_s: int
     """The end of the five seconds, by the wall clock."""
@@ -38,7 +38,7 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class RequestTimes:
-    """What requests of one API took since the start."""
+    """How many requests of one API there were since the start, and what they took lately."""
 
     api: str
     count: int

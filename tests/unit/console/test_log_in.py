@@ -112,6 +112,10 @@ def test_a_user_without_rights_sees_and_does_nothing(secured: Site) -> None:
     absent = secured.get("/topics/absent")
     assert absent.status_code == 403, "an absent topic looks like one that is denied"
     assert "orders" not in secured.get("/topics.json").text
+    assert secured.get("/history.json").json()["time"] == []
+    assert "Median" not in secured.page("/brokers/0")
+    assert secured.get("/diary.json").json()["rows"] == []
+    assert secured.serving.options["log.dirs"] not in secured.page("/") + secured.page("/brokers")
     assert secured.get("/configs").status_code == 403
     for path in ("/acls", "/users", "/quotas"):
         page = text_of(secured.page(path))

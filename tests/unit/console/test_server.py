@@ -162,7 +162,7 @@ def test_an_address_in_use_is_an_error_that_says_what_to_do() -> None:
     serving(scenario)
 
 
-def test_stopping_ends_live_streams() -> None:
+def test_stopping_ends_live_streams(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(server: ConsoleServer) -> None:
         reader, writer = await asyncio.open_connection(*server.address)
         writer.write(get("/forever"))
@@ -171,6 +171,7 @@ def test_stopping_ends_live_streams() -> None:
         with contextlib.suppress(ConnectionError):
             await reader.read()
         writer.close()
+        assert caplog.records == [], "that is no error"
 
     serving(scenario)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -61,6 +62,8 @@ class BrokerDoor:
         self._throttled: dict[str, int] = {}
         """Until when users wait who have exceeded a quota, by the timer's clock."""
         self._correlation_id = 0
+        self._names: tuple[int, list[str]] = (-1, [])
+        """The names of all topics in order, and the version of the set that they are of."""
         self._log_in = LogIn(
             lambda: broker.sasl.by_password,
             broker.now_ms,
@@ -262,22 +265,42 @@ class BrokerDoor:
 
     # what is not a request
 
-    async def topics(self, visitor: Visitor) -> AsyncIterator[VisibleTopic]:
+    def describes_cluster(self, visitor: Visitor) -> bool:
+        """Return whether a visitor may describe the cluster."""
+        session = self._session(visitor, -1)
+        return self._broker.sees(session, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    async def _sorted_names(self) -> list[str]:
+        """Return the names of all topics in order; the list is kept until there are others."""
+        cluster = self._broker.cluster
+        version, names = self._names
+        if version != cluster.names_version:
+            version, names = cluster.names_version, list(cluster.topic_names)
+            if len(names) > 10 * SLICE:  # sorting takes some time
+                names = await asyncio.get_running_loop().run_in_executor(None, sorted, names)
+            else:
+                names.sort()
+            self._names = version, names
+        return names
+
+    async def topics(
+        self, visitor: Visitor, *, after: str = "", containing: str = ""
+    ) -> AsyncIterator[VisibleTopic]:
         """Yield the topics that a visitor may describe, by name."""
         broker, cluster = self._broker, self._broker.cluster
         session = self._session(visitor, -1)
-        names = list(cluster.topic_names)
-        if len(names) > 10 * SLICE:  # sorting takes some time
-            names = await asyncio.get_running_loop().run_in_executor(None, sorted, names)
-        else:
-            names.sort()
+        names = await self._sorted_names()
+        part = containing.lower()
         internal = {broker.groups.topic, broker.transactions.topic}
         looked_at = 0
-        for name in names:
+        for at in range(bisect_right(names, after) if after else 0, len(names)):
+            name = names[at]
             looked_at += 1
             if looked_at >= SLICE:
                 looked_at = 0
                 await asyncio.sleep(0)
+            if part and part not in name.lower():
+                continue
             view = cluster.topic(name)
             if view is None or not broker.sees(
                 session, Operation.DESCRIBE, ResourceType.TOPIC, name

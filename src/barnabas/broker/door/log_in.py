@@ -14,6 +14,7 @@ from barnabas.broker.loop import offload
 from barnabas.client.errors import AuthenticationFailedError
 from barnabas.metrics.catalogue.network import (
     FAILED_AUTHENTICATIONS,
+    NETWORK_PROCESSOR,
     SUCCESSFUL_AUTHENTICATIONS,
 )
 from barnabas.metrics.registry import Registry
@@ -59,10 +60,10 @@ class LogIn:
                     why = str(failure)
                     continue
                 self._audit.login(f"User:{login.name}", host, LISTENER, tried, again=False)
-                self._metrics.counter(SUCCESSFUL_AUTHENTICATIONS, LISTENER).add()
+                self._metrics.counter(SUCCESSFUL_AUTHENTICATIONS, LISTENER, NETWORK_PROCESSOR).add()
                 return login
         self._audit.failed_login(host, LISTENER, tried, why, again=False)
-        self._metrics.counter(FAILED_AUTHENTICATIONS, LISTENER).add()
+        self._metrics.counter(FAILED_AUTHENTICATIONS, LISTENER, NETWORK_PROCESSOR).add()
         await asyncio.sleep(self._delay_ms() / 1000)
         raise LoginRejected(WRONG)
 

@@ -44,8 +44,8 @@ class WayIn:
         if not self.answered.done():
             self.answered.set_result(bytes(frame))
 
-    def answer_parts(self, parts: Sequence[Part]) -> None:
-        """Take a response of several parts; file ranges are read."""
+    def answer_parts(self, parts: Sequence[Part]) -> bool:
+        """Take a response of several parts; file ranges are read. Nothing of it is left to send."""
         try:
             self.answer(
                 b"".join(part if isinstance(part, BYTES) else part.read() for part in parts)
@@ -54,6 +54,7 @@ class WayIn:
             self.close(f"its response could not be read: {failure}")
         finally:
             release(parts)
+        return True
 
     def skip_answer(self) -> None:
         """Take that there is no response."""

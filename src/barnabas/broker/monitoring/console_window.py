@@ -12,13 +12,13 @@ import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import ceil, nan
+from math import ceil
 
 from barnabas.broker.loop import offload, spawn
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.logs import Logs
 from barnabas.metadata.cluster_view import ClusterView
-from barnabas.metrics.instruments import Counter, Histogram
+from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import StorageError
 from barnabas.model.observations import (
@@ -42,8 +42,6 @@ NAMED_MAX = 100
 SPACE_EVERY = 6
 """Samples between two looks at the disks."""
 TIMES = "kafka_network_requestmetrics_totaltimems"
-BYTES_IN = "kafka_server_brokertopicmetrics_bytesin_total"
-BYTES_OUT = "kafka_server_brokertopicmetrics_bytesout_total"
 CONSUMER_FETCHES = ("FetchConsumer", "Fetch")
 
 Buckets = list[tuple[int, int]]
@@ -121,7 +119,7 @@ class ConsoleWindow:
         return None
 
     def request_times(self) -> Sequence[RequestTimes]:
-        """Return the times of requests since the start, the most frequent API first."""
+        """Return how many requests there were, and their recent times, the most frequent first."""
         found = []
         for api, histogram in self._times():
             count = histogram.count
@@ -203,12 +201,13 @@ class ConsoleWindow:
 
     async def look(self) -> None:
         """Take a sample, and look for what is wrong."""
+        traffic = self._partitions.traffic
         counts = _Counts(
             asyncio.get_running_loop().time(),
             time.thread_time(),
-            await self._records(),
-            self._counted(BYTES_IN),
-            self._counted(BYTES_OUT),
+            traffic.total("messages_in"),
+            traffic.total("bytes_in"),
+            traffic.total("bytes_out"),
             {api: histogram.buckets() for api, histogram in self._times()},
         )
         if self._before is not None:
@@ -244,29 +243,6 @@ class ConsoleWindow:
                 for values, instrument in instruments:
                     if isinstance(instrument, Histogram):
                         yield values[0], instrument
-
-    def _counted(self, name: str) -> float:
-        """Return a counter's total over all topics; NaN where nothing counts it."""
-        for metric, instruments in self._registry.families():
-            if metric.name == name:
-                totals = [
-                    instrument.value
-                    for values, instrument in instruments
-                    if isinstance(instrument, Counter) and not any(values)
-                ]
-                if totals:
-                    return sum(totals)
-        return nan
-
-    async def _records(self) -> int:
-        """Return how many offsets the partitions that are led here have given out."""
-        total = 0
-        for at, partition in enumerate(list(self._partitions.values()), 1):
-            if partition.is_leader:
-                total += partition.log.log_end_offset
-            if at % SLICE == 0:
-                await asyncio.sleep(0)
-        return total
 
     async def _look_at_partitions(self) -> None:
         offline: list[tuple[str, int]] = []
@@ -339,8 +315,8 @@ class _Counts:
         loop_s: float,
         thread_s: float,
         records: int,
-        bytes_in: float,
-        bytes_out: float,
+        bytes_in: int,
+        bytes_out: int,
         times: dict[str, Buckets],
     ) -> None:
         self.loop_s = loop_s

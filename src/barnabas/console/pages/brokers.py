@@ -15,6 +15,7 @@ from barnabas.admin.configs import describe_configs
 from barnabas.admin.log_dirs import describe_log_dirs_of
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, both, page_of, respond
+from barnabas.console.pages.overview import sees_broker
 from barnabas.model.errors import BarnabasError, RequestError
 
 ASK_MS = 3_000
@@ -99,7 +100,9 @@ def routes(context: Context) -> list[Route]:
             if isinstance(options, list)
             else [],
             "options_failed": options if isinstance(options, BarnabasError) else None,
-            "times": window.request_times() if number == context.door.broker_id else [],
+            "times": window.request_times()
+            if number == context.door.broker_id and sees_broker(context, request)
+            else [],
         }
         return context.templates.page(request, "broker.html", values)
 

@@ -28,7 +28,7 @@ def routes(context: Context) -> list[Route]:
     async def diary(request: Request) -> Response:
         subject = request.query_params.get("q", "")
         entries = context.window.diary(subject, ENTRIES_MAX)
-        entries = await visible_entries(context, request, entries)
+        entries = visible_entries(context, request, entries)
         rows: list[Row] = [
             {
                 "name": f"{10**15 - each.time_ms:016} {at:05}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -14,6 +14,7 @@ from barnabas.console.context import Context
 from barnabas.console.door import Visitor
 from barnabas.console.health import TopicTotals, findings
 from barnabas.console.session import Session
+from barnabas.console.window import DiaryEntry
 
 NAMES_MAX = 100
 LIVE_S = 5.0
@@ -36,7 +37,7 @@ def routes(context: Context) -> list[Route]:
         return StreamingResponse(events(context, request, session), media_type="text/event-stream")
 
     async def history(request: Request) -> Response:
-        samples = context.window.history()
+        samples = context.window.history() if sees_broker(context, request) else ()
         answer: dict[str, list[float | None]] = {"time": [each.time_s for each in samples]}
         for name in SERIES:
             values = (getattr(each, name) for each in samples)
@@ -79,33 +80,46 @@ async def seen(context: Context, request: Request) -> dict[str, Any]:
     """Return what the page shows to the visitor of a request."""
     window = context.window
     totals = await topic_totals(context, context.session(request).visitor)
-    history = window.history()
-    entries = await visible_entries(context, request, window.diary(limit=DIARY_ROWS * 3))
+    whole = sees_broker(context, request)
+    history = window.history() if whole else ()
+    entries = visible_entries(context, request, window.diary(limit=DIARY_ROWS))
     return {
-        "findings": findings(totals, window.health(), window.directories(), history),
+        "findings": findings(
+            totals, window.health(), window.directories() if whole else (), history
+        ),
         "totals": totals,
         "brokers": window.brokers(),
         "controller_id": window.health().controller_id,
         "now": history[-1] if history else None,
         "recent": list(reversed(history[-TABLE_ROWS:])),
-        "diary": None if entries is None else entries[:DIARY_ROWS],
+        "diary": entries,
     }
 
 
-async def visible_entries(context: Context, request: Request, entries: Any) -> Any:
-    """Leave out the diary's entries for a user who may not describe the cluster."""
-    if not entries or not context.door.secured:
-        return entries
-    from barnabas.admin.acls import ACLOperation
-    from barnabas.admin.cluster import describe_cluster
+def sees_broker(context: Context, request: Request) -> bool:
+    """Return whether a user may see what concerns more than single topics and groups."""
+    return context.door.describes_cluster(context.session(request).visitor)
 
-    described = await describe_cluster(context.session(request).client, authorized_operations=True)
-    allowed = described.authorized_operations or frozenset()
-    return entries if ACLOperation.DESCRIBE in allowed else []
+
+def visible_entries(
+    context: Context, request: Request, entries: Sequence[DiaryEntry] | None
+) -> Sequence[DiaryEntry] | None:
+    """Leave out the diary's entries for a user who may not describe the cluster."""
+    return entries if not entries or sees_broker(context, request) else ()
 
 
 async def topic_totals(context: Context, visitor: Visitor) -> TopicTotals:
     """Add up the topics that a visitor may describe."""
+    if not context.door.secured:  # all of them: they were added up a moment ago
+        health = context.window.health()
+        return TopicTotals(
+            health.topics,
+            health.partitions,
+            health.offline_count,
+            list(dict.fromkeys(name for name, _ in health.offline_partitions)),
+            health.under_replicated_count,
+            list(dict.fromkeys(name for name, _ in health.under_replicated)),
+        )
     topics = partitions = offline = under = 0
     offline_in: list[str] = []
     under_in: list[str] = []

@@ -445,7 +445,8 @@ async def partitions_of(
     page_of(rows, listing, request, page_rows=PARTITION_ROWS)
     shown = {TopicPartition(name, row["number"]): row for row in listing.rows}
     (starts, ends), directories = await asyncio.gather(
-        offsets_of(client, list(shown)),
+        # What has no leader would be waited for.
+        offsets_of(client, [each for each, row in shown.items() if row["leader"] is not None]),
         failing(describe_log_dirs_of(client, None, list(shown), timeout_ms=ASK_MS)),
     )
     for partition, row in shown.items():

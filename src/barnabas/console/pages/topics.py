@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from starlette.exceptions import HTTPException
@@ -13,15 +14,26 @@ from barnabas.admin.offsets import EARLIEST, LATEST, find_offsets
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.console.context import Context
-from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
+from barnabas.console.listing import (
+    FORMATS,
+    PAGE_ROWS,
+    Column,
+    Listing,
+    Row,
+    both,
+    page_of,
+    respond,
+)
 from barnabas.console.rendering import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 
-OFFSETS_MS = 3_000
+OFFSETS_MS = 1_500
 PARTITIONS_MAX = 2_000
 """Of a page: with more, the offsets of its topics are not asked for."""
 
+SORTED_AT_ONCE_MAX = 2_000
+"""Rows that are sorted on the loop; more are sorted on a thread."""
 FIELDS = ("name", "partitions", "replicas", "configs")
 COLUMNS = (
     Column("name", "Topic", sorts=True, link="href"),
@@ -42,11 +54,17 @@ def routes(context: Context) -> list[Route]:
         q = request.query_params.get("q", "")
         internal = request.query_params.get("internal", "yes") != "no"
         rows: list[Row] = []
-        async for topic in context.door.topics(session.visitor):
-            if q and q.lower() not in topic.name.lower():
-                continue
+        # In the order of names a page is found at once, however many topics there are.
+        in_order = request.query_params.get("sort", "name") == "name"
+        pages = in_order and not request.url.path.endswith(FORMATS)
+        after = request.query_params.get("after", "") if pages else ""
+        more = False
+        async for topic in context.door.topics(session.visitor, after=after, containing=q):
             if topic.internal and not internal:
                 continue
+            if pages and len(rows) == PAGE_ROWS:
+                more = True
+                break
             rows.append(
                 {
                     "name": topic.name,
@@ -65,13 +83,19 @@ def routes(context: Context) -> list[Route]:
             "/topics",
             COLUMNS,
             rows,
-            caption=f"{len(rows):,} topics{f' with {q!r} in their names' if q else ''}",
+            caption=caption(len(rows), q, partial=bool(after) or more),
             empty="There are no topics, or none that you may see.",
             command="barnabas topics list",
             q=q,
             searches=True,
         )
-        page_of(rows, listing, request)
+        if len(rows) > SORTED_AT_ONCE_MAX:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, page_of, rows, listing, request)
+        else:
+            page_of(rows, listing, request)
+        if more:
+            listing.next = rows[-1]["name"]
         await add_offsets(session.client, listing.rows)
         return respond(context, request, listing, "topics.html")
 
@@ -108,21 +132,31 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
+def caption(count: int, q: str, *, partial: bool) -> str:
+    """Return what a page of the list is of."""
+    named = f" with {q!r} in their names" if q else ""
+    return f"{count:,} of the topics{named}, by name" if partial else f"{count:,} topics{named}"
+
+
 async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
     """Add to the rows of one page how many offsets their logs keep."""
     if sum(row["partitions"] for row in rows) > PARTITIONS_MAX:
         return
+    # What has no leader would be waited for.
+    led = [row for row in rows if not row["offline"]]
     wanted = [
-        TopicPartition(row["name"], index) for row in rows for index in range(row["partitions"])
+        TopicPartition(row["name"], index) for row in led for index in range(row["partitions"])
     ]
     if not wanted:
         return
     try:
-        starts = await find_offsets(client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS)
-        ends = await find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS)
+        starts, ends = await asyncio.gather(
+            find_offsets(client, dict.fromkeys(wanted, EARLIEST), timeout_ms=OFFSETS_MS),
+            find_offsets(client, dict.fromkeys(wanted, LATEST), timeout_ms=OFFSETS_MS),
+        )
     except BarnabasError:
         return
-    for row in rows:
+    for row in led:
         total = 0
         for index in range(row["partitions"]):
             partition = TopicPartition(row["name"], index)

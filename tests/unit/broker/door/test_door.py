@@ -301,7 +301,16 @@ def test_topics_are_sorted_and_filtered(serving: Serving, door: BrokerDoor, topi
     def listed(visitor: Visitor) -> list[str]:
         return asyncio.run_coroutine_threadsafe(names(visitor), serving.broker.loop).result(60)
 
+    async def some(**more: str) -> list[str]:
+        return [each.name async for each in door.topics(ANA, **more)]
+
+    def part(**more: str) -> list[str]:
+        return asyncio.run_coroutine_threadsafe(some(**more), serving.broker.loop).result(60)
+
     everything = listed(ANA)
+    assert part(after=topic) == [name for name in everything if name > topic]
+    assert part(containing=topic.upper()) == [name for name in everything if topic in name]
+    assert part(after="\U0010ffff") == []
     assert topic in everything
     assert everything == sorted(everything)
     before = serving.broker.authorizer

@@ -12,7 +12,11 @@ import pytest
 from barnabas.admin.scram import UserScramCredentialUpsertion
 from barnabas.broker.door.log_in import LISTENER, LogIn
 from barnabas.client.sasl.scram_keys import scram_keys
-from barnabas.metrics.catalogue.network import FAILED_AUTHENTICATIONS, SUCCESSFUL_AUTHENTICATIONS
+from barnabas.metrics.catalogue.network import (
+    FAILED_AUTHENTICATIONS,
+    NETWORK_PROCESSOR,
+    SUCCESSFUL_AUTHENTICATIONS,
+)
 from barnabas.metrics.registry import Registry
 from barnabas.model.visitor import LoginRejected
 from barnabas.security.audit import AuditLog
@@ -70,8 +74,8 @@ def check(
 def test_any_mechanism_may_know_a_user(name: str, password: str) -> None:
     who, registry = check(name, password)
     assert who == name
-    assert registry.value(SUCCESSFUL_AUTHENTICATIONS, LISTENER) == 1
-    assert registry.value(FAILED_AUTHENTICATIONS, LISTENER) == 0
+    assert registry.value(SUCCESSFUL_AUTHENTICATIONS, LISTENER, NETWORK_PROCESSOR) == 1
+    assert registry.value(FAILED_AUTHENTICATIONS, LISTENER, NETWORK_PROCESSOR) == 0
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_any_mechanism_may_know_a_user(name: str, password: str) -> None:
 def test_everybody_else_is_told_the_same(name: str, password: str) -> None:
     who, registry = check(name, password)
     assert who == "The name or the password is wrong."
-    assert registry.value(FAILED_AUTHENTICATIONS, LISTENER) == 1
+    assert registry.value(FAILED_AUTHENTICATIONS, LISTENER, NETWORK_PROCESSOR) == 1
 
 
 def test_without_a_mechanism_nobody_gets_in() -> None:

@@ -8,8 +8,21 @@ from tests.unit.console.site import Site, text_of
 from barnabas.console.window import DiaryEntry
 
 
-def test_without_a_diary_the_page_says_so(site: Site) -> None:
+def test_without_a_diary_the_page_says_so(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site.window, "diary", lambda subject="", limit=100: None)
     assert "This broker keeps no diary." in site.page("/diary")
+
+
+def test_what_the_broker_notes_is_there(site: Site) -> None:
+    site.create_topic("noted")
+    rows = site.get("/diary.json").json()["rows"]
+    about = {each["event"]: each for each in rows if "noted" in each["subject"]}
+    row = about["topic.created"]
+    assert row["count"] == 1
+    found = site.get("/diary.json?q=" + row["subject"]).json()["rows"]
+    assert row in found
+    assert {each["subject"] for each in found} == {row["subject"]}
+    assert row["text"] in text_of(site.page("/"))
 
 
 def test_entries_are_listed_newest_first_and_escaped(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.unit.console.site import Site, text_of
 
@@ -50,8 +52,8 @@ async def _first_event(site: Site) -> str:
     found: list[str] = []
     original = overview.events
 
-    async def events(context: Context, request: object, session: object) -> object:
-        stream = original(context, request, session)
+    async def events(context: Context, request: Any, session: Any) -> Any:
+        stream: Any = original(context, request, session)
         async for event in stream:
             found.append(event)
             break
