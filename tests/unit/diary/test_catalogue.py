@@ -89,7 +89,8 @@ EXERCISED = {
     ),
     "log.truncated": dict.fromkeys(
         EVENTS["log.truncated"].causes,
-        "tests/unit/diary/test_sentences.py::test_every_cause_has_a_sentence",
+        "tests/unit/broker/replication/test_truncation_notes.py"
+        "::test_each_truncation_has_its_cause",
     ),
     "throttle.begin": dict.fromkeys(
         EVENTS["throttle.begin"].causes, f"{BROKER}::test_a_quota_is_exceeded"
