@@ -7,7 +7,7 @@ router and the handlers cannot tell it from a client's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from barnabas.broker.network.session import Session
 from barnabas.broker.network.zero_copy import BYTES, Part, release
@@ -44,8 +44,8 @@ class WayIn:
         if not self.answered.done():
             self.answered.set_result(bytes(frame))
 
-    def answer_parts(self, parts: Sequence[Part]) -> None:
-        """Take a response of several parts; file ranges are read."""
+    def answer_parts(self, parts: Sequence[Part]) -> bool:
+        """Take a response of several parts, whose file ranges are read; all is sent by then."""
         try:
             self.answer(
                 b"".join(part if isinstance(part, BYTES) else part.read() for part in parts)
@@ -54,6 +54,14 @@ class WayIn:
             self.close(f"its response could not be read: {failure}")
         finally:
             release(parts)
+        return True
+
+    def when_sent(self, act: Callable[[], None]) -> None:
+        """Call at once: a response is sent when it is taken."""
+        act()
+
+    def rejected(self, why: str) -> None:
+        """Count nothing: no listener has this client."""
 
     def skip_answer(self) -> None:
         """Take that there is no response."""
