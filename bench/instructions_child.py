@@ -313,6 +313,10 @@ async def run(mode: str, requests: int, directory: Path, loop: FactoryLoop) -> N
     options, tls = options_of(mode, directory)
     broker = Broker(BrokerOptions.parse(options))
     await broker.start()
+    # Under valgrind few requests fit in a second, and the timer that measures the loop would count.
+    measuring = broker.parts.housekeeping._handles.get("loop")
+    if measuring is not None:
+        measuring.cancel()
     client = Client(loop.factories[0](), tls)
     await client.shake_hands()
     await serve_topics(client)

@@ -29,10 +29,11 @@ A broker serves these at `/metrics` when `barnabas.metrics.listener` is set: see
 gives to Kafka's metrics, those of kafka_exporter, and our own, which begin with `barnabas_`.
 
 **Kind**: a *counter* only increases; a *gauge* goes both ways; *quantiles* are a gauge per value of
-the label `quantile` (`0.50`, `0.75`, `0.95`, `0.98`, `0.99`, `0.999`) and a counter with `_count`
-added to the name; *buckets* are a histogram of Prometheus, with `_bucket`, `_sum` and `_count`.
-**Group** is what `?collect[]=` chooses. **Confluent** is the name under `?names=confluent` where it
-differs; under `?names=reporter` counters of Kafka's meters end with `persec_total` instead.
+the label `quantile` (`0.50`, `0.75`, `0.95`, `0.98`, `0.99`, `0.999`) and a count without a type,
+with `_count` added to the name; *buckets* are a histogram of Prometheus, with `_bucket`, `_sum`
+and `_count`. **Group** is what `?collect[]=` chooses. **Confluent** is the name under
+`?names=confluent` where it differs; under `?names=reporter` counters of Kafka's meters end with
+`persec_total` instead.
 
 A label without a value is left out: `kafka_server_brokertopicmetrics_bytesin_total` without a topic
 is the sum of all topics, so add `topic!=""` or `topic=""` to a query.

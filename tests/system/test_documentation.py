@@ -184,6 +184,32 @@ def test_the_program_with_traces(broker: RunningBroker, terminal: Terminal) -> N
     assert pack[1] == processed[2]
 
 
+def test_asking_why(broker: RunningBroker, terminal: Terminal) -> None:
+    fill(broker.bootstrap, "orders", 1, 10)
+    asked, read, keep, allow = map(lines, blocks("why.md", "sh"))
+    terminal.type("barnabas groups reset-offsets billing --topic orders --to 5 --execute")
+    terminal.type("barnabas groups reset-offsets billing --topic orders --to 2 --execute")
+    (own,) = json.loads(terminal.type("barnabas cluster describe --json"))["brokers"]
+    reset = "offsets set by barnabas-cli"
+    wait_for(lambda: reset in terminal.type("barnabas why group billing"), "it is written")
+    answers = [terminal.type(each.replace("broker 1", f"broker {own['id']}")) for each in asked]
+    assert len(answers) == 8
+    assert "orders-0 from 5 to 2" in answers[0]
+    assert json.loads(answers[1])["subject"] == "group:billing"
+    assert "leads in epoch 0" in answers[2]
+    assert "alive, the controller," in answers[6]
+    assert "1 partition with 1 replica each" in answers[7]
+    everything, of_groups, of_partition = [terminal.type(command) for command in read]
+    assert "group:billing" in everything
+    assert reset in everything
+    assert of_groups == "", "it has never had a member"
+    assert {entry["subject"] for entry in json.loads(of_partition)} == {"orders-0"}
+    (command,) = keep
+    terminal.type(command)
+    (command,) = allow
+    assert command.startswith("barnabas acls add"), "this broker has no authorizer"
+
+
 def test_securing_a_cluster(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ written again under its key, so a key's last record counts.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from barnabas.admin.leaders import ask_leaders
 from barnabas.admin.offsets import list_offsets
@@ -51,7 +51,9 @@ async def read_diary(client: ClusterClient, since_ms: int | None = None) -> list
     return merged(found)
 
 
-async def follow_diary(client: ClusterClient, since_ms: int | None = None) -> AsyncIterator[Entry]:
+async def follow_diary(
+    client: ClusterClient, since_ms: int | None = None
+) -> AsyncGenerator[Entry, None]:
     """Yield the entries since a time, then each as it is written, also those that are repeated."""
     while not await _exists(client):  # noqa: ASYNC110 - another process creates it
         await asyncio.sleep(WAIT_MS / 1000)

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from barnabas.admin.diary import follow_diary, read_diary
@@ -32,6 +33,9 @@ answers questions about one of them.
 """
 
 LIMIT = 100
+ALIKE_MS = 1_000
+NAMED_MAX = 3
+"""How many further partitions a line names."""
 NO_ENTRIES = "no entries; brokers keep the diary unless barnabas.diary.enable=false"
 
 
@@ -85,8 +89,8 @@ def _diary(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([document(entry) for entry in chosen[: arguments.limit]])
         return
-    for entry in chosen[: arguments.limit]:
-        print(line(entry))
+    for text in lines(chosen[: arguments.limit]):
+        print(text)
     if not entries:
         print(NO_ENTRIES, file=sys.stderr)
     elif len(chosen) > arguments.limit:
@@ -115,6 +119,39 @@ def line(entry: Entry, *, subject: bool = True) -> str:
         text += f" ({entry.count} times until {moment(entry.last_ms)})"
     about = f"{entry.subject}  " if subject else ""
     return f"{moment(entry.at_ms)}  {about}{text}"
+
+
+def lines(entries: list[Entry], subject: str | None = None) -> Iterator[str]:
+    """Yield entries as lines; what happened to many partitions for one reason is one line.
+
+    The subject is left out where it is the given one.
+    """
+    start = 0
+    while start < len(entries):
+        first = entries[start]
+        end = start + 1
+        while end < len(entries) and _is_alike(first, entries[end]):
+            end += 1
+        text = line(first, subject=first.subject != subject)
+        others = [entry.subject for entry in entries[start + 1 : end]]
+        if others:
+            named = ", ".join(others[:NAMED_MAX])
+            more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
+            text += f"; likewise {named}{more}"
+        yield text
+        start = end
+
+
+def _is_alike(one: Entry, other: Entry) -> bool:
+    """Return whether the same happened to another partition at the same time."""
+    return (
+        ":" not in one.subject + other.subject
+        and (one.event, one.cause, one.broker) == (other.event, other.cause, other.broker)
+        and one.subject != other.subject
+        and abs(one.at_ms - other.at_ms) <= ALIKE_MS
+        and all(one.data.get(name) == other.data.get(name) for name in ("removed", "previous"))
+        and (one.event != "leader.elected" or one.data.get("leader") == other.data.get("leader"))
+    )
 
 
 def document(entry: Entry) -> dict[str, Any]:

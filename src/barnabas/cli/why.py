@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from barnabas.admin.diary import read_diary
 from barnabas.cli.arguments import add_action, count, index
-from barnabas.cli.diary import document, line, since
+from barnabas.cli.diary import document, lines, since
 from barnabas.cli.output import print_json
 from barnabas.cli.present_state import (
     broker_state,
@@ -261,7 +261,7 @@ def _print(present: Iterable[str], entries: list[Entry], more: int, subject: str
     for text in present:
         print(f"  {text}")
     print("what happened:" if entries else "what happened: the diary has no entry about it")
-    for entry in entries:
-        print(f"  {line(entry, subject=entry.subject != subject)}")
+    for text in lines(entries, subject):
+        print(f"  {text}")
     if more > 0:
         print(f"  and {more} earlier; see --limit")

@@ -54,7 +54,7 @@ class WebServer:
         return LimitedProtocol(self._config, self.state, {}, asyncio.get_running_loop())
 
     async def stop(self, timeout_s: float) -> None:
-        """Drop all connections, upon which live streams end; cancel what runs after a time."""
+        """Drop all connections, which ends live streams; cancel what still runs after a time."""
         tasks = list(self.state.tasks)
         for connection in list(self.state.connections):
             transport = getattr(connection, "transport", None)

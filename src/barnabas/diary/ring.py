@@ -14,7 +14,7 @@ from barnabas.model.note import Note
 
 ENTRIES_MAX = 10_000
 FOLD_MS = 10_000
-"""For how long after its first occurrence an entry takes in the same again."""
+"""For how long after its first occurrence repeats are folded into an entry."""
 
 
 class Ring:

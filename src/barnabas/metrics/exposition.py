@@ -192,7 +192,7 @@ class Exposition:
             self._family(metric, name).add("".join(lines), len(lines))
             counts = self._of_name(
                 f"{name}_count",
-                "unknown" if self._form.openmetrics else "counter",
+                "unknown",  # readers add `_total` to the name of a counter that lacks it
                 f"How many values {name} has.",
                 metric,
             )

@@ -79,13 +79,19 @@ class Registry:
             del self._families[metric]
         return True
 
-    def rotate(self) -> None:
-        """Begin a window of the quantiles; call it every WINDOW_S seconds."""
-        for metric, family in self._families.items():
+    def rotation(self) -> Iterator[Metric]:
+        """Begin a window of the quantiles, metric by metric; begin one every WINDOW_S seconds."""
+        for metric, family in list(self._families.items()):
             if metric.kind is Kind.QUANTILES:
                 for instrument in family.values():
                     assert isinstance(instrument, Histogram)
                     instrument.rotate()
+                yield metric
+
+    def rotate(self) -> None:
+        """Begin a window of all quantiles at once."""
+        for _ in self.rotation():
+            pass
 
     def add_collector(self, collector: Collector) -> None:
         """Ask a collector, too, at each scrape."""

@@ -47,7 +47,6 @@ class Partition:
         "_assigned",
         "_broker_id",
         "_epoch_start",
-        "_flush_owed",
         "_followers",
         "_in_sync",
         "_leader_context",
@@ -55,6 +54,7 @@ class Partition:
         "_unconfirmed",
         "_watermark",
         "adding",
+        "flush_owed",
         "leader",
         "leader_epoch",
         "log",
@@ -92,7 +92,8 @@ class Partition:
         self._in_sync = IsrState()
         self._followers: dict[int, Follower] = {}
         self._epoch_start = 0
-        self._flush_owed = False
+        self.flush_owed = False
+        """Whether the flush policy holds back the high watermark."""
         self._watermark = 0
         """As far as the high watermark has come in this epoch, on a leader."""
 
@@ -144,7 +145,7 @@ class Partition:
         new_epoch = role.leader_epoch > self.leader_epoch
         if new_epoch:
             self.leader_epoch = role.leader_epoch
-        self._flush_owed = self._flush_is_due
+        self.flush_owed = self._flush_is_due
         if not self.is_assigned_leader:
             self._followers.clear()
             self._watermark = 0
@@ -251,10 +252,11 @@ class Partition:
         appended = log.append_as_leader(
             records, self.leader_epoch, now_ms, request_version=version, origin=origin
         )
-        if self._flush_is_due:
-            self._flush_owed = True
+        # As in `_flush_is_due`: every append comes here, and a call would cost more than this.
+        if log.log_end_offset - log.recovery_point >= log.options.flush_messages:
+            self.flush_owed = True
         if not self._followers:
-            if not self._flush_owed:
+            if not self.flush_owed:
                 assert self._watermark <= log.high_watermark, WATERMARK_FELL
                 self._watermark = log.log_end_offset
                 log.set_high_watermark(self._watermark)
@@ -278,18 +280,13 @@ class Partition:
         return len(self._in_sync.committed) < self.replication_factor
 
     @property
-    def flush_owed(self) -> bool:
-        """Whether the flush policy holds back the high watermark."""
-        return self._flush_owed
-
-    @property
     def _flush_is_due(self) -> bool:
         log = self.log
         return log.log_end_offset - log.recovery_point >= log.options.flush_messages
 
     def flushed(self) -> None:
         """Record that everything below the log's recovery point would survive a crash."""
-        self._flush_owed = self._flush_is_due
+        self.flush_owed = self._flush_is_due
         self.advance_high_watermark()
 
     def advance_high_watermark(self) -> bool:
@@ -298,7 +295,7 @@ class Partition:
             return False
         log = self.log
         end = log.log_end_offset
-        safe = min(log.recovery_point, end) if self._flush_owed else end
+        safe = min(log.recovery_point, end) if self.flush_owed else end
         if self._followers:
             if len(self._in_sync.committed) < self.min_isr:
                 return False

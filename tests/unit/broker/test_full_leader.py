@@ -58,6 +58,11 @@ def test_another_leads_and_the_full_one_comes_back(
         disk.room = 0
         assert await produce(full, "during") is ErrorCode.KAFKA_STORAGE_ERROR
         await until(lambda: view(other).leader == 1, "another leads")
+        [noted] = [each for each in full.journal.ring if each.event == "directory.full"]
+        assert (noted.subject, noted.cause) == ("broker:0", "no-room")
+        assert noted.data["partition"] == "t-0"
+        elections = [each for each in full.journal.ring if each.event == "leader.elected"]
+        assert elections[-1].cause == "directory-failed"
         await until(lambda: other.partitions[("t", 0)].is_leader, "and knows it")
         assert await produce(other, "after") is ErrorCode.NONE
         assert 0 not in other.partitions[("t", 0)].isr

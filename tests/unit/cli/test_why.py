@@ -161,6 +161,7 @@ def test_a_follower_is_paused(cluster: Cluster, why: Ask, say: Callable[..., str
     """It is cut off from the leader alone, so that it stays a member of the cluster."""
     # The leader must reach the controller, and the leader of the diary.
     leader = json.loads(say("cluster", "describe", "--json"))["controller_id"]
+    wait_for(lambda: json.loads(say("diary", "--json")), "the diary begins")
     diary = leader_of(why, "__barnabas_diary-0")
     follower = next(n for n in range(3) if n not in (leader, diary))
     third = 3 - leader - follower
@@ -223,7 +224,7 @@ def test_records_that_are_too_large(cluster: Cluster, why: Ask) -> None:
     make(cluster, "small", configs={"max.message.bytes": "200"})
     with (
         KafkaProducer(bootstrap_servers=cluster.bootstrap, client_id="large") as producer,
-        pytest.raises(Exception, match="exceeds max.message.bytes"),
+        pytest.raises(Exception, match=r"exceeds max\.message\.bytes"),
     ):
         producer.send("small", b"x" * 5_000).get(60)
     rejected = expect(why, ("client", "large"), "reject.produce", "too-large")

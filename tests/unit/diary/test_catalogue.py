@@ -104,9 +104,15 @@ EXERCISED = {
         "denied": f"{BROKER}::test_a_client_is_denied",
         "no-rule": f"{BROKER}::test_a_client_is_denied",
     },
-    "reject.connection": dict.fromkeys(
-        EVENTS["reject.connection"].causes, f"{BROKER}::test_a_connection_is_rejected"
-    ),
+    "reject.connection": {
+        **dict.fromkeys(
+            EVENTS["reject.connection"].causes, f"{BROKER}::test_a_connection_is_rejected"
+        ),
+        "authentication": "tests/unit/broker/network/test_authentication.py"
+        "::test_a_wrong_password_is_answered_and_closed_after_the_delay",
+        "limit": f"{BROKER}::test_too_many_connections_and_idle_ones",
+        "idle": f"{BROKER}::test_too_many_connections_and_idle_ones",
+    },
     "log.recovered": {"unclean-shutdown": f"{BROKER}::test_a_crash_and_its_recovery"},
     "segment.deleted": {
         "time": f"{BROKER}::test_segments_are_deleted",
@@ -115,13 +121,15 @@ EXERCISED = {
     },
     "compaction.failed": dict.fromkeys(
         EVENTS["compaction.failed"].causes,
-        "tests/unit/diary/test_sentences.py::test_every_cause_has_a_sentence",
+        "tests/unit/broker/storage/test_compaction_workers.py"
+        "::test_a_log_that_cannot_be_compacted_is_left_alone_and_served",
     ),
     "directory.offline": {
-        "disk-error": "tests/unit/diary/test_sentences.py::test_every_cause_has_a_sentence"
+        "disk-error": "tests/unit/broker/storage/test_log_failures.py::test_failed_directory"
     },
     "directory.full": {
-        "no-room": "tests/unit/diary/test_sentences.py::test_every_cause_has_a_sentence"
+        "no-room": "tests/unit/broker/test_full_leader.py"
+        "::test_another_leads_and_the_full_one_comes_back"
     },
     "controller.elected": {"elected": f"{BROKER}::test_a_term"},
     "controller.resigned": dict.fromkeys(

@@ -36,8 +36,11 @@ TRUNCATED = {"from": 9, "to": 5, "leader": 1, "leader_epoch": 7}
     [
         (
             Note("role.leads", "orders-0", "assigned", ROLE),
-            ["[Broker id=1] Leader orders-0 starts at leader epoch 7 from offset 884213 with "]
-            + ["partition epoch 9, high watermark 884210, ISR [1,2]", "Previous leader 3"],
+            [
+                "[Broker id=1] Leader orders-0 starts at leader epoch 7 from offset 884213 with ",
+                "partition epoch 9, high watermark 884210, ISR [1,2]",
+                "Previous leader 3",
+            ],
         ),
         (
             Note("role.follows", "orders-0", "assigned", ROLE),
@@ -45,14 +48,20 @@ TRUNCATED = {"from": 9, "to": 5, "leader": 1, "leader_epoch": 7}
         ),
         (
             Note("leader.elected", "orders-0", "unclean", ELECTED),
-            ["[Controller id=1 epoch=5] Changed partition orders-0 from OfflinePartition to "]
-            + ["OnlinePartition with leader 1, ISR [1,2], leader epoch 7", "Cause: unclean"],
+            [
+                "[Controller id=1 epoch=5] Changed partition orders-0 from OfflinePartition to ",
+                "OnlinePartition with leader 1, ISR [1,2], leader epoch 7",
+                "Cause: unclean",
+            ],
         ),
         (
             Note("isr.shrink", "orders-0", "lag-time", SHRUNK),
-            ["[Partition orders-0 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: "]
-            + ["(highWatermark: 884210, endOffset: 884221). Out of sync replicas: (brokerId: 3, "]
-            + ["endOffset: 883740", "Cause: lag-time, 3 is 481 behind"],
+            [
+                "[Partition orders-0 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: ",
+                "(highWatermark: 884210, endOffset: 884221). Out of sync replicas: (brokerId: 3, ",
+                "endOffset: 883740",
+                "Cause: lag-time, 3 is 481 behind",
+            ],
         ),
         (
             Note("isr.expand", "orders-0", "caught-up", {**DATA["isr.expand"], "version": 48}),

@@ -80,7 +80,7 @@ def test_each_kind_has_its_form(openmetrics: bool) -> None:
         FILES.name: "gauge",
         SIZE.name: "gauge",
         TIMES.name: "gauge",
-        f"{TIMES.name}_count": "unknown" if openmetrics else "counter",
+        f"{TIMES.name}_count": "unknown" if openmetrics else "untyped",
         SECONDS.name: "histogram",
         OMITTED_FAMILIES.name: "gauge",
     }

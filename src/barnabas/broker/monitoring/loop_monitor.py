@@ -9,11 +9,12 @@ unread in its socket, which no phase of the request includes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from barnabas.broker.housekeeping import LOOP_TICK_MS
 from barnabas.metrics.catalogue import loop as catalogue
 from barnabas.metrics.catalogue.network import NETWORK_PROCESSOR
+from barnabas.metrics.metric import Metric
 from barnabas.metrics.registry import WINDOW_S, Registry
 
 SAMPLE_S = 1.0
@@ -41,6 +42,7 @@ class LoopMonitor:
         self._samples: deque[tuple[float, float]] = deque()
         """When each was taken, and how long the loop had been busy by then."""
         self._rotated_s = 0.0
+        self._rotation: Iterator[Metric] = iter(())
         registry.gauge(catalogue.LOOP_BUSY, lambda: self.busy(RECENTLY_S))
         for metric in (catalogue.PROCESSOR_IDLE, catalogue.HANDLER_IDLE):
             registry.gauge(metric, self._idle)
@@ -58,7 +60,8 @@ class LoopMonitor:
             self._sample(now)
         if now - self._rotated_s >= WINDOW_S:
             self._rotated_s = now
-            self._registry.rotate()
+            self._rotation = self._registry.rotation()
+        next(self._rotation, None)  # one metric a tick: all together would take milliseconds
 
     def busy(self, within_s: float) -> float:
         """Return the part of the last seconds in which the loop was busy, from 0 to 1."""

@@ -74,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = True
         self._file_send: ZeroCopySend | SlicedSend | None = None
         self._when_sent: Callable[[], None] | None = None
+        self._paused_ms = 0
         self._bytes_in = listener.bytes_in
         self._bytes_out = listener.bytes_out
         self._answers: list[bytes | bytearray] = []  # of this turn, not yet with the transport
@@ -118,11 +119,15 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._write_paused = True
+        self._paused_ms = self._listener.now_ms()
 
     def resume_writing(self) -> None:
         self._write_paused = False
         if isinstance(self._file_send, SlicedSend):
             self._file_send.resume()
+        elif not self._in_handling:  # what was written is a whole response
+            stalled_ms = self._listener.now_ms() - self._paused_ms
+            self._listener.on_stalled(self.session.api_key, stalled_ms)
         self._advance()
 
     # called by handlers

@@ -57,14 +57,17 @@ class Listener:
         tls: ListenerTls | None = None,
         authenticate: Callable[[Connection], None] | None = None,
         on_admitted: Callable[[], None] = lambda: None,
+        on_stalled: Callable[[int, int], None] = lambda api_key, stalled_ms: None,
         note: NoteSink = unnoted,
         counts: ListenerCounts | None = None,
     ) -> None:
         """Accept connections on an endpoint.
 
         Call `authenticate` with each new connection, which puts it before the dispatcher, and
-        `on_admitted` after each; others may have to be closed for it.
+        `on_admitted` after each; others may have to be closed for it. Call `on_stalled` with the
+        API and the milliseconds for which a response waited for its client to read.
         """
+        self.on_stalled = on_stalled
         self._counts = counts or ListenerCounts(Registry(), endpoint.name)
         self.bytes_in = self._counts.bytes_in
         self.bytes_out = self._counts.bytes_out

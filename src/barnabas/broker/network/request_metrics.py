@@ -22,6 +22,7 @@ from barnabas.metrics.instruments import BUCKET_OF, Histogram, SizeHistogram
 from barnabas.metrics.metric import Metric, label_text
 from barnabas.metrics.registry import Registry
 from barnabas.model.error_codes import ErrorCode
+from barnabas.wire.apis import API_BY_KEY
 from barnabas.wire.schema import Message
 
 Answered: TypeAlias = Callable[[Request[Any], Message, float], None]
@@ -45,6 +46,8 @@ def answered(request, response, now):
     except IndexError:
         record_size(request.size_bytes)
 """
+FIRST_US = 128
+"""How long the list of microseconds is at first: few APIs need more."""
 BLOCKED_S_MIN = 0.005
 """An append that takes longer is thought to wait for its disk."""
 
@@ -89,7 +92,7 @@ class ErrorCounts:
 class RequestKind:
     """The requests of one name: an API, or a part of it."""
 
-    __slots__ = ("at_once", "late", "name", "sizes", "versions")
+    __slots__ = ("_folded", "at_once", "late", "name", "sizes", "versions")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -99,6 +102,8 @@ class RequestKind:
         """Microseconds of those answered at once, but not within AT_ONCE_US."""
         self.late = [Histogram() for _ in Phase]
         """Microseconds of those that waited, by phase."""
+        self._folded: tuple[int, list[int], int] = (0, [], 0)
+        """The lists of microseconds of all versions, as far as counted: count, buckets, total."""
 
     @property
     def count(self) -> int:
@@ -112,21 +117,31 @@ class RequestKind:
             bins[0] += self.count - sum(bins)
             return bins
         _add(bins, self.at_once.bins())
-        bins.extend([0] * (BUCKET_OF[AT_ONCE_US] - len(bins)))
-        for version in self.versions:
-            for us, count in enumerate(version.times):
-                if count:
-                    bins[BUCKET_OF[us]] += count
+        _add(bins, self._fold()[0])
         return bins
 
     def total_us(self, phase: Phase) -> int:
         """Return the time that all requests spent in a phase."""
         total = self.late[phase].total
         if phase in WHOLE:
-            total += self.at_once.total
-            for version in self.versions:
-                total += sum(us * count for us, count in enumerate(version.times) if count)
+            total += self.at_once.total + self._fold()[1]
         return total
+
+    def _fold(self) -> tuple[list[int], int]:
+        """Return the buckets and the sum of the microseconds that all versions have listed.
+
+        A scrape asks for them several times, and mostly nothing was counted in between.
+        """
+        count = sum(sum(version.times) for version in self.versions)
+        if count != self._folded[0]:
+            bins, total = [0] * BUCKET_OF[AT_ONCE_US], 0
+            for version in self.versions:
+                for us, times in enumerate(version.times):
+                    if times:
+                        bins[BUCKET_OF[us]] += times
+                        total += us * times
+            self._folded = count, bins, total
+        return self._folded[1:]
 
 
 class RequestCounts:
@@ -152,8 +167,8 @@ class RequestCounts:
         errors: ErrorCounts,
     ) -> None:
         self.version = version
-        self.times = [0] * AT_ONCE_US
-        """How many requests were answered at once, in so many microseconds."""
+        self.times = [0] * FIRST_US
+        """How many requests were answered at once, in so many microseconds; it grows."""
         self.other: RequestCounts | None = None
         """What counts the requests of this version that have another name."""
         self._others = 0
@@ -198,8 +213,14 @@ class RequestCounts:
         self._kind.late[Phase.THROTTLE].record(throttle_ms * 1000)
 
     def _record_long(self, seconds: float) -> None:
+        us = int(seconds * 1e6)
+        if us < AT_ONCE_US:
+            if us >= len(self.times):
+                self.times.extend([0] * (AT_ONCE_US - len(self.times)))
+            self.times[us] += 1
+            return
         self._others += 1
-        self._kind.at_once.record(int(seconds * 1e6))
+        self._kind.at_once.record(us)
         if self._appends and seconds >= BLOCKED_S_MIN:
             self._metrics.blocked_s += seconds
 
@@ -355,6 +376,13 @@ class RequestMetrics:
         times = PhaseTimes(kinds, phase)
         self._registry.add(phase.metric, times, name)
         return times
+
+    def response_stalled(self, api_key: int, stalled_ms: int) -> None:
+        """Record a response that its client was slow to read; its total time is without that."""
+        api = API_BY_KEY[api_key].name if api_key in API_BY_KEY else ""
+        kinds = self._kinds.get("FetchConsumer" if api == "Fetch" else api)
+        if kinds is not None:  # else it came before a login, and is not counted
+            kinds[0].late[Phase.SEND].record(stalled_ms * 1000)
 
     # reading
 

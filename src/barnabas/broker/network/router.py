@@ -191,6 +191,10 @@ class Router(Generic[Host]):
             self._quotas.handled(request)
         self._metered_s = before_s + now - received  # includes what was handled within
 
+    def response_stalled(self, api_key: int, stalled_ms: int) -> None:
+        """Record for how long a response, already counted, waited for its client to read."""
+        self._metrics.response_stalled(api_key, stalled_ms)
+
     async def drain(self, timeout_s: float) -> None:
         """Wait for the requests that run as tasks; those that take longer are cancelled."""
         try:

@@ -112,6 +112,7 @@ class SocketServer:
             tls=self._tls(endpoint, options) if endpoint.protocol.uses_tls else None,
             authenticate=authenticate,
             on_admitted=self._close_excess,
+            on_stalled=data.response_stalled,
             note=self._note,
             counts=counts,
         )

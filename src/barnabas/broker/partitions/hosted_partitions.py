@@ -101,7 +101,9 @@ class HostedPartitions(dict[tuple[str, int], Partition]):
             if log.converted:
                 traffic.produce_conversions += log.converted
                 log.converted = 0
-        if not self.flush_if_owed(partition):
+        if partition.flush_owed:  # as in `flush_if_owed`
+            self.flusher.request(partition)
+        else:
             self.appended(partition)
         return appended
 

@@ -1,7 +1,7 @@
 """Cursors: where a list of records goes on, as a short opaque part of a URL.
 
-A cursor has positions and counts only. Whoever changes one reads other offsets of the same topic,
-with the same permissions; so it is checked for sense, not signed.
+A cursor has positions and counts only. A user who changes one reads other offsets of the same
+topic, with the same permissions; so it is checked for sense, not signed.
 """
 
 from __future__ import annotations

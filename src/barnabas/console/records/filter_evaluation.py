@@ -90,7 +90,7 @@ class Pruning:
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """A text that is somewhere in the bytes of a record that passes."""
+    """What is somewhere in the bytes of a record that passes."""
 
     text: str
     ignore_case: bool = False
@@ -451,7 +451,7 @@ _SYNTAX: Final = frozenset('\\":,[]{}\ufffd')
 
 
 def _needle(text: str) -> Needle | None:
-    """Return a text that must be in the bytes; None if decoders may make it of other bytes.
+    """Return what must be in the bytes; None if decoders may make it of other bytes.
 
     They write numbers, bytes in hexadecimal digits, constants, and the syntax of JSON.
     """

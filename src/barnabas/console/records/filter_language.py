@@ -578,7 +578,7 @@ def iso_ms(text: str) -> int | None:
 
 def compile_pattern(text: str, *, ignore_case: bool = False, literal: bool = False) -> Pattern:
     """Compile a user's regular expression with RE2; raise ValueError with the reason."""
-    import re2  # only needed when somebody searches
+    import re2  # only needed for searches
 
     if len(text) > PATTERN_MAX and not literal:
         raise ValueError(f"a pattern of {len(text)} characters: must be at most {PATTERN_MAX}")

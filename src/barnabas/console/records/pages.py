@@ -8,6 +8,8 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from inspect import cleandoc
+from textwrap import dedent
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -63,6 +65,7 @@ from barnabas.console.records.sending import (
 )
 from barnabas.console.records.tailing import News, Tail
 from barnabas.console.records.views import (
+    HEADER_SHOWN,
     facts_of,
     part_view,
     progress_text,
@@ -78,6 +81,8 @@ STREAMS_MAX: Final = 10
 TAIL_ROWS: Final = 100
 COLLECT_S: Final = 5.0
 EXPORT_PAGE: Final = 500
+STREAM_S: Final = 600.0
+"""A live stream ends after this time; the browser connects again, with its session."""
 KEEP_ALIVE_S: Final = 15.0
 
 
@@ -221,9 +226,7 @@ class RecordPages:
             "schemas": [(number, schema.name) for number, schema in schemas],
             "error": "",
             "pointer": None,
-            "grammar": filter_language.__doc__.partition("\n\nOperators")[0].partition("\n\n")[2]
-            if filter_language.__doc__
-            else "",
+            "grammar": _GRAMMAR,
         }
 
     def _rejected(self, request: Request, topic: str, failure: ValueError) -> Response:
@@ -256,7 +259,9 @@ class RecordPages:
         ]
         header = Decoder(topic, "header")
         headers = [
-            part_view(f"Header {name}", f"header-{number}", data, header(data), whole)
+            part_view(
+                f"Header {name[:200]}", f"header-{number}", data, header(data), False, HEADER_SHOWN
+            )
             for number, (name, data) in enumerate(row.headers[:100])
         ]
         base = f"/topics/{segment(topic)}"
@@ -382,6 +387,7 @@ class RecordPages:
         left_out = skipped = 0
         loop = asyncio.get_running_loop()
         said_s = 0.0
+        end_s = loop.time() + STREAM_S
         session.streams += 1
         try:
             async for news in tail.news(last_id):
@@ -406,6 +412,8 @@ class RecordPages:
                 elif loop.time() - said_s > KEEP_ALIVE_S:
                     said_s = loop.time()
                     yield ": nothing new\n\n"
+                if loop.time() >= end_s:
+                    return
         except BarnabasError as failure:
             text = self._context.templates.render(
                 request, "records/live_end.html", {"error": str(failure)}
@@ -748,6 +756,8 @@ class RecordPages:
         return RedirectResponse(f"/topics/{segment(topic)}/records/schemas", 303)
 
 
+# The examples in the docstring; without docstrings (python -OO) the page has none.
+_GRAMMAR: Final = dedent("".join(cleandoc(filter_language.__doc__ or "").split("\n\n")[1:2]))
 _START_TITLES: Final = {
     Start.NEWEST: "newest first",
     Start.OLDEST: "oldest first",

@@ -18,7 +18,7 @@ from barnabas.console.records.cursor import Cursor
 from barnabas.console.records.rows import Kind, Row
 from barnabas.console.records.scanning import Scanned
 
-WINDOW_BYTES: Final = 1 << 20
+WINDOW_BYTES: Final = 1 << 19
 _GROWTH: Final = 8
 
 
@@ -111,17 +111,22 @@ class Search:
 
     def next_window(self) -> Window | None:
         """Return what to read next; None if all is read."""
-        blocking = self._blocking()
-        if blocking is None:
-            blocking = self._first(
-                [each for each in self._partitions.values() if not each.finished]
+        return next(iter(self.next_windows(1)), None)
+
+    def next_windows(self, count: int) -> list[Window]:
+        """Return what to read next, at the same time if that is several; nothing if all is read."""
+        chosen = sorted(self._blocking(), key=self._rank)[:count]
+        if not chosen:
+            unread = [each for each in self._partitions.values() if not each.finished]
+            chosen = sorted(unread, key=self._rank)[:1]
+        return [
+            Window(
+                each.number,
+                each.low if self._forward else max(each.low, each.high - each.width),
+                each.high,
             )
-        if blocking is None:
-            return None
-        low, high = blocking.low, blocking.high
-        if self._forward:
-            return Window(blocking.number, low, high)
-        return Window(blocking.number, max(low, high - blocking.width), high)
+            for each in chosen
+        ]
 
     def narrowed(self, window: Window, covered: int) -> Window:
         """Return the window to read instead, after one fetch covered only so many offsets of it."""
@@ -164,8 +169,8 @@ class Search:
         """Return rows in order; with `all_found` also those that others may still precede."""
         taken: list[Row] = []
         while len(taken) < limit:
-            best = self._first([each for each in self._partitions.values() if each.rows], True)
-            if best is None or (not all_found and self._blocking() is not None):
+            best = self._next_row()
+            if best is None or (not all_found and self._blocking()):
                 break
             taken.append(best.rows.popleft())
         self.found += sum(row.kind is Kind.RECORD for row in taken)
@@ -196,36 +201,35 @@ class Search:
             self.until_ms,
         )
 
-    def _blocking(self) -> _Partition | None:
-        """Return the partition that must be read before the next row can be given out."""
-        best = self._first([each for each in self._partitions.values() if each.rows], True)
+    def _blocking(self) -> list[_Partition]:
+        """Return the partitions that must be read before the next row can be given out."""
         empty = [each for each in self._partitions.values() if not each.rows and not each.finished]
+        best = self._next_row()
         if best is None:
-            return self._first(empty)
+            return empty
         first = best.rows[0].timestamp
-        return self._first(
-            [
-                each
-                for each in empty
-                if each.frontier_ms is None
-                or (each.frontier_ms < first if self._forward else each.frontier_ms > first)
-            ]
+        return [
+            each
+            for each in empty
+            if each.frontier_ms is None
+            or (each.frontier_ms < first if self._forward else each.frontier_ms > first)
+        ]
+
+    def _next_row(self) -> _Partition | None:
+        """Return the partition whose first row is first in the order of time."""
+        sign = 1 if self._forward else -1
+        return min(
+            (each for each in self._partitions.values() if each.rows),
+            key=lambda each: (sign * each.rows[0].timestamp, each.number),
+            default=None,
         )
 
-    def _first(self, partitions: list[_Partition], by_row: bool = False) -> _Partition | None:
-        """Return the partition that is first in the order of time."""
-        if not partitions:
-            return None
+    def _rank(self, partition: _Partition) -> tuple[int, int, int]:
+        """Return what is read first: what was not begun, then what is behind the others."""
+        if partition.frontier_ms is None:
+            return 0, 0, partition.number
         sign = 1 if self._forward else -1
-
-        def rank(each: _Partition) -> tuple[int, int, int]:
-            if by_row:
-                return 1, sign * each.rows[0].timestamp, each.number
-            if each.frontier_ms is None:
-                return 0, 0, each.number
-            return 1, sign * each.frontier_ms, each.number
-
-        return min(partitions, key=rank)
+        return 1, sign * partition.frontier_ms, partition.number
 
 
 def merge_holes(rows: list[Row]) -> list[Row]:

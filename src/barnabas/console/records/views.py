@@ -24,6 +24,8 @@ PREVIEW: Final = 300
 """Characters of a value in a list."""
 KEY_PREVIEW: Final = 120
 HEADERS_SHOWN: Final = 8
+HEADER_SHOWN: Final = 4096
+"""Bytes of a header on its record's page: there may be a hundred of them."""
 HEX_SHOWN: Final = 16 * 1024
 
 
@@ -119,14 +121,21 @@ class PartView:
     is_null: bool
 
 
-def part_view(title: str, part: str, data: bytes | None, decoded: Decoded, whole: bool) -> PartView:
+def part_view(
+    title: str,
+    part: str,
+    data: bytes | None,
+    decoded: Decoded,
+    whole: bool,
+    limit: int = SHOWN_MAX,
+) -> PartView:
     """Return what a record's page shows of one part."""
-    limit = WHOLE_MAX if whole else SHOWN_MAX
+    limit = WHOLE_MAX if whole else limit
     shown = decoded.shown(limit)
     full = len(decoded.text or "")
     is_cut = full > limit
     size = 0 if data is None else len(data)
-    dump = b"" if data is None else data[: HEX_SHOWN * (4 if whole else 1)]
+    dump = b"" if data is None else data[: min(limit, HEX_SHOWN * (4 if whole else 1))]
     return PartView(
         title,
         part,
@@ -136,7 +145,7 @@ def part_view(title: str, part: str, data: bytes | None, decoded: Decoded, whole
         visible(shown),
         size_text(size),
         f"the first {size_text(limit)} of {size_text(full)}" if is_cut else "",
-        is_cut and not whole,
+        is_cut and not whole and limit == SHOWN_MAX,
         hex_dump(dump),
         data is None,
     )

@@ -44,12 +44,24 @@
     }
   }
 
+  function copies() {
+    if (!navigator.clipboard) return;
+    for (const button of document.querySelectorAll("button[data-copy]")) {
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+        button.textContent = "Copied";
+      });
+    }
+  }
+
   addEventListener("keydown", keys);
   addEventListener("resize", () => {
     for (const [place, chart] of charts) chart.setSize({ width: Math.max(place.clientWidth - 16, 200), height: 220 });
   });
   addEventListener("DOMContentLoaded", () => {
     history();
+    copies();
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) setInterval(() => { if (!document.hidden) history(); }, 30000);
     const refresh = document.querySelector("[data-refresh]");
     if (refresh) setInterval(() => {

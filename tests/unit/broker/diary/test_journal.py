@@ -69,8 +69,8 @@ def test_the_three_agree(
     )
     [line] = caplog.records
     assert line.name == "barnabas.groups"
-    assert line.event == "group.rebalance"
-    assert line.fields == {"subject": "group:g", "cause": "member-joined", **entry.data}
+    assert vars(line)["event"] == "group.rebalance"
+    assert vars(line)["fields"] == {"subject": "group:g", "cause": "member-joined", **entry.data}
     assert "member m1 (10.0.0.7) joined" in line.getMessage()
     assert metrics.value(ENTRIES, "group.rebalance") == 1
     assert metrics.value(REBALANCES, "member-joined") == 1

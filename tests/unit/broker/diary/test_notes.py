@@ -176,6 +176,26 @@ def test_a_connection_is_rejected(serving: Serving) -> None:
     serving.lines.clear()
 
 
+def test_too_many_connections_and_idle_ones(tmp_path: Path) -> None:
+    options = {
+        "max.connections.per.ip.overrides": "127.0.0.1:1",
+        "connections.max.idle.ms": 200,
+    }
+    with Serving(tmp_path, options) as serving:
+        serving.connect()
+        with serving.connect() as second:
+            second.expect_close()
+        limited = expect(serving, "reject.connection")
+        assert limited.cause == "limit"
+        assert "max.connections.per.ip=1" in limited.data["reason"]
+        serving.lines.clear()
+        wait_for(
+            lambda: expect(serving, "reject.connection").cause == "idle",
+            "the idle connection is closed",
+        )
+        assert "connections.max.idle.ms=200" in expect(serving, "reject.connection").data["reason"]
+
+
 def test_what_clients_change(serving: Serving) -> None:
     wire = serving.connect()
     create_topic(wire, "t", 3)

@@ -1,4 +1,4 @@
-"""Entries go to the diary's topic: in batches, later if need be, and nothing else waits for them."""
+"""Entries go to the diary's topic in batches, later if need be; nothing else waits for them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.broker.lifecycle import _hindrance
 from barnabas.broker.monitoring.health import Health
+from barnabas.coordination.contract import SessionState
 
 
 def test_a_broker_is_ready_while_it_serves() -> None:
@@ -25,3 +31,27 @@ def test_the_first_check_that_fails_is_the_reason() -> None:
     assert health.reason == "the session is suspended"
     reasons["first"] = "the disk has failed"
     assert health.reason == "the disk has failed"
+
+
+@pytest.mark.parametrize(
+    ("state", "is_silent", "reason"),
+    [
+        (SessionState.CONNECTED, False, None),
+        (
+            SessionState.SUSPENDED,
+            False,
+            "the session with the coordination service is suspended",
+        ),
+        (
+            SessionState.CONNECTED,
+            True,
+            "its session may have ended: another broker may lead its partitions",
+        ),
+    ],
+)
+def test_a_broker_without_its_cluster_is_not_ready(
+    state: SessionState, is_silent: bool, reason: str | None
+) -> None:
+    registration = SimpleNamespace(tree=SimpleNamespace(state=state))
+    parts = SimpleNamespace(registration=registration, silence=SimpleNamespace(is_silent=is_silent))
+    assert _hindrance(parts) == reason

@@ -75,6 +75,23 @@ def test_form_and_packing_are_negotiated(serving: Serving, accepted: str, packed
     assert parse(reply.text, openmetrics=openmetrics)
 
 
+@pytest.mark.parametrize("names", ["jmx", "reporter", "confluent"])
+@pytest.mark.parametrize("accepted", ["*/*", OPENMETRICS])
+def test_prometheus_own_reader_reads_all_of_a_broker(
+    serving: Serving, accepted: str, names: str
+) -> None:
+    openmetrics = accepted == OPENMETRICS
+    module = "prometheus_client.openmetrics.parser" if openmetrics else "prometheus_client.parser"
+    parser = pytest.importorskip(module, reason="prometheus-client is not installed")
+    reply = get(address_of(serving), f"/metrics?names={names}", Accept=accepted)
+    families = list(parser.text_string_to_metric_families(reply.text))
+    ours = parse(reply.text, openmetrics=openmetrics)
+    assert len(families) == len(ours) > 50
+    assert sum(len(each.samples) for each in families) == sum(
+        len(each.samples) for each in ours.values()
+    )
+
+
 def test_parameters_choose_groups_and_names(serving: Serving) -> None:
     found = scrape(serving, "?collect[]=requests")
     assert f"{TOTAL_TIME.name}_count" in found

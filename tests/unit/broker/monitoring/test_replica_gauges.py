@@ -141,7 +141,7 @@ def test_a_fetcher_that_crashes_is_dead(tmp_path: Path) -> None:
         fetcher._pull.changes = broken
         append(leader, "a")
         await until(lambda: fetchers(follower)["deadthreadcount"] == 1, "it is dead")
-        assert len(reported) == 1
+        await until(lambda: len(reported) == 1, "it was reported")
         await follower.stop()
         await leader.stop()
 

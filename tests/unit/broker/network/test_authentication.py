@@ -211,6 +211,10 @@ def test_a_wrong_password_is_answered_and_closed_after_the_delay(
     serving.expect_line(
         "rejected: authentication failed (PLAIN): unknown user or wrong password: 'alice'"
     )
+    ring = serving.broker.journal.ring
+    noted = [each for each in serving.inside(lambda: list(ring)) if "reject" in each.event][-1]
+    assert (noted.event, noted.cause) == ("reject.connection", "authentication")
+    assert "unknown user or wrong password" in noted.data["reason"]
 
 
 def test_what_comes_during_the_delay_is_ignored(serving: Serving, wire: Wire) -> None:

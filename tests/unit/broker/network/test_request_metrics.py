@@ -92,13 +92,16 @@ def test_a_request_that_is_answered_at_once_is_local_time_and_no_other() -> None
     assert list(counted.metrics.requests()) == [("Produce", VERSION, 6)]
 
 
-@pytest.mark.parametrize("us", [0, 31, 32, 700, AT_ONCE_US - 1, AT_ONCE_US, 10**7])
+@pytest.mark.parametrize("us", [0, 31, 32, 127, 128, 700, AT_ONCE_US - 1, AT_ONCE_US, 10**7])
 def test_a_single_request_is_in_one_bucket(us: int) -> None:
     counted = Counted()
     counted.answer((us + 0.5) / 1e6)
     times = counted.times(TOTAL_TIME)
     assert [count for _, count in times.buckets()] == [1]
     assert times.quantile(0.5) == pytest.approx(us, rel=1 / 32)
+    counted.answer((us + 0.5) / 1e6)
+    assert [count for _, count in times.buckets()] == [2]
+    assert (times.count, times.total) == (2, 2 * us)
 
 
 def test_a_request_that_waits_is_counted_in_each_of_its_phases() -> None:
@@ -327,6 +330,27 @@ def test_a_large_response_whose_client_has_gone_is_counted_as_well(tmp_path: Pat
         serving.wait_inside(
             lambda: serving.broker.metrics.value(TOTAL_TIME, "FetchConsumer") == 1, "it is counted"
         )
+
+
+def test_a_response_without_files_that_a_client_is_slow_to_read(tmp_path: Path) -> None:
+    """It is counted when it is written, and the time until the client has read it afterwards."""
+    with (
+        Serving(tmp_path, {"barnabas.sendfile.min.bytes": 1 << 30}) as serving,
+        serving.connect() as wire,
+    ):
+        create_topic(wire, "orders")
+        for _ in range(16):
+            assert produce(wire, "orders", batch_of(["x" * 900_000])).error_code == 0
+        wire.send(fetch_request("orders", partition_max_bytes=1 << 26), 12)
+        serving.wait_inside(
+            lambda: serving.broker.parts.network._responses_queued() == 1, "the response waits"
+        )
+        sending = serving.broker.metrics.histogram(SEND_TIME, "FetchConsumer")
+        assert (sending.count, sending.total) == (1, 0)
+        serving.let_pass(5000)
+        wire.receive(type(fetch_request("orders")), 12)
+        serving.wait_inside(lambda: sending.total >= 5_000_000, "the client has read it")
+        assert sending.count == 1
 
 
 def test_throttle_times_are_counted(serving: Serving) -> None:

@@ -174,6 +174,11 @@ def test_a_log_that_cannot_be_compacted_is_left_alone_and_served(tmp_path: Path)
         serving.expect_line("compaction failed, not compacted until restart")
         uncleanable = serving.broker.parts.compaction.cleaner.uncleanable
         serving.wait_inside(lambda: list(uncleanable) == [TopicPartition("t", 0)], "it is noted")
+        [noted] = serving.inside(lambda: serving.broker.journal.ring.about("t-0")[-1:])
+        assert noted.event == "compaction.failed"
+        assert noted.cause in ("damaged", "storage")
+        assert noted.data["broker"] == 0
+        assert noted.data["reason"]
         assert put(wire, "t", (b"k", b"more")) == 100
         assert fetch(wire, "t", 100).error_code == 0
 

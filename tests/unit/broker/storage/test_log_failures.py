@@ -141,6 +141,11 @@ def test_failed_directory(serving: Serving, disk: BreakingFiles, tmp_path: Path)
             assert Path(place(serving, "later", number)).name in "ac"
         again = produce(wire, topics["b"], batch_of(["x"]), acks=-1)
         assert again.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        ring = serving.broker.journal.ring
+        [noted] = [e for e in serving.inside(lambda: list(ring)) if e.event == "directory.offline"]
+        assert (noted.subject, noted.cause) == ("broker:0", "disk-error")
+        assert noted.data["partitions"] == 1
+        assert noted.data["directory"] in serving.broker.logs.offline
     assert any("is offline: partitions=1" in line for line in serving.lines.of())
     serving.lines.clear()
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from tests.unit.console.records.test_pages import put
+from tests.unit.console.records.putting import put
 from tests.unit.console.site import Site
 
 from barnabas.console.records.asking import TopicAccess

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import re
-from collections.abc import Iterable
+from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
 import httpx
 import pytest
-from tests.unit.broker.serving import TIMESTAMP, wait_for
-from tests.unit.console.site import Site, text_of
+from tests.unit.broker.serving import TIMESTAMP, create_topic, wait_for
+from tests.unit.console.records.putting import put
+from tests.unit.console.site import SECURED, Site, text_of
 
+from barnabas.console.records import pages
 from barnabas.console.records.asking import TopicAccess
 from barnabas.console.records.browsing import Rests
 from barnabas.console.records.decoding import Decoder
 from barnabas.console.records.filter_evaluation import ALL
 from barnabas.console.records.tailing import News, Tail
 from barnabas.console.records.work import Work
+from barnabas.console.session import Session
 from barnabas.kernels import murmur2
+from barnabas.model.visitor import Mode
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -60,17 +65,6 @@ HOSTILE = [
 
 
 HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-
-
-def put(site: Site, topic: str, rows: Iterable[Any], partition: int = 0, **header: Any) -> None:
-    batch = build_batch(rows, **header)
-    data = PartitionProduceData(index=partition, records=batch)
-    request = ProduceRequest(
-        acks=1, timeout_ms=60_000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
-    )
-    with site.serving.connect() as wire:
-        answer = wire.ask(request, 9).responses[0].partition_responses[0]
-    assert answer.error_code == 0, answer
 
 
 class _Checker(HTMLParser):
@@ -495,6 +489,10 @@ def test_live_rows_come_and_go_on_after_a_break(site: Site, topic: str) -> None:
     assert sum(news.left_out for news in third) >= 29
 
 
+def has_markers(site: Site, topic: str, count: int) -> bool:
+    return site.get(f"/topics/{topic}/records").text.count(">marker<") == count
+
+
 def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
     name = f"{topic}-producer"
     with site.serving.connect() as wire:
@@ -542,13 +540,7 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
             if committed is not None:
                 end = EndTxnRequest(transactional_id=name, committed=committed, **who)
                 assert wire.ask(end, 3).error_code == 0
-                count = 1 if committed else 2
-                wait_for(
-                    lambda count=count: (
-                        site.get(f"/topics/{topic}/records").text.count(">marker<") == count
-                    ),
-                    "the marker is written",
-                )
+                wait_for(partial(has_markers, site, topic, sequence + 1), "the marker is written")
     page = text_of(check(site.get(f"/topics/{topic}/records")))
     assert page.count(" committed ") == 1
     assert re.findall(r"v (committed|aborted|open) ", page) == ["open", "aborted", "committed"]
@@ -558,3 +550,69 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
     with site.serving.connect() as wire:
         end = EndTxnRequest(transactional_id=name, committed=True, **who)
         assert wire.ask(end, 3).error_code == 0
+
+
+def test_the_stream_of_events(site: Site, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "STREAM_S", 0.0)
+    first = site.get(f"/topics/{topic}/records/events")
+    assert first.headers["content-type"].startswith("text/event-stream")
+    found = re.match(r"id: (\S+)\n", first.text)
+    assert found is not None
+    put(site, topic, [(TIMESTAMP, b"k", "<script>\n\u2028</script>".encode(), ())])
+    again = site.get(f"/topics/{topic}/records/events", **{"last-event-id": found[1]})
+    assert "&lt;script&gt;" in check(again)
+    assert all(line.startswith(("id: ", "data: ")) for line in again.text.split("\n") if line)
+    assert site.run(_streams(site)) == 0
+
+
+async def _streams(site: Site) -> int:
+    return sum(each.streams for each in gc.get_objects() if isinstance(each, Session))
+
+
+def test_the_users_own_rights_decide(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with Site(tmp_path_factory.mktemp("secured"), SECURED) as secured:
+        secured.log_in("admin", "admin-secret")
+        admin = secured.browser
+        secured.create_topic("guarded")
+        secured.browser = secured.new_browser()
+        secured.log_in("alice", "alice-secret")
+        for path in (
+            "records", "records.jsonl", "0/0", "0/0/value.bin", "records/events", "records?q=a",
+        ):  # fmt: skip
+            denied = secured.get(f"/topics/guarded/{path}")
+            assert denied.status_code in (403, 404), (path, denied.status_code)
+        page = secured.get("/topics").text
+        token_of_alice = re.search(r'name="_token" value="([^"]*)"', page)
+        assert token_of_alice is not None
+        planned = secured.send(
+            "/topics/guarded/records/produce",
+            [("_token", token_of_alice[1]), ("value", "x"), ("value_format", "text"),
+             ("confirmed", "yes")],
+        )  # fmt: skip
+        assert "there is no topic guarded, or it may not be seen" in text_of(planned.text)
+        secured.run(secured.browser.aclose())
+        secured.browser = admin
+        assert secured.get("/topics/guarded/records").status_code == 200
+        assert "Nothing" not in secured.get("/topics/guarded/records?from=oldest").text
+
+
+@pytest.mark.parametrize("mode", [Mode.READ_ONLY, Mode.METADATA_ONLY])
+def test_modes_forbid_what_they_say(tmp_path_factory: pytest.TempPathFactory, mode: Mode) -> None:
+    with Site(tmp_path_factory.mktemp("mode"), mode=mode) as limited:
+        with limited.serving.connect() as wire:
+            create_topic(wire, "shown")
+        put(limited, "shown", [(TIMESTAMP, None, b"secret", ())])
+        reads = mode is Mode.READ_ONLY
+        for path in ("records", "0/0", "0/0/value.bin", "records.jsonl"):
+            response = limited.get(f"/topics/shown/{path}")
+            assert response.status_code == (200 if reads else 403), path
+            assert ("secret" in response.text) == reads, path
+        page = limited.get("/topics").text
+        found = re.search(r'name="_token" value="([^"]*)"', page)
+        assert found is not None
+        sent = limited.send(
+            "/topics/shown/records/produce",
+            [("_token", found[1]), ("value", "x"), ("value_format", "text"),
+             ("confirmed", "yes"), ("target", "shown")],
+        )  # fmt: skip
+        assert "forbids it" in text_of(sent.text)

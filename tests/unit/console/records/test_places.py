@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.console.records.test_pages import put
+from tests.unit.console.records.putting import put
 from tests.unit.console.site import Site
 
 from barnabas.console.records.asking import TopicAccess
