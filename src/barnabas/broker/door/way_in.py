@@ -7,7 +7,7 @@ router and the handlers cannot tell it from a client's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from barnabas.broker.network.session import Session
 from barnabas.broker.network.zero_copy import BYTES, Part, release
@@ -45,7 +45,7 @@ class WayIn:
             self.answered.set_result(bytes(frame))
 
     def answer_parts(self, parts: Sequence[Part]) -> bool:
-        """Take a response of several parts; file ranges are read. Nothing of it is left to send."""
+        """Take a response of several parts, whose file ranges are read; all is sent by then."""
         try:
             self.answer(
                 b"".join(part if isinstance(part, BYTES) else part.read() for part in parts)
@@ -55,6 +55,13 @@ class WayIn:
         finally:
             release(parts)
         return True
+
+    def when_sent(self, act: Callable[[], None]) -> None:
+        """Call at once: a response is sent when it is taken."""
+        act()
+
+    def rejected(self, why: str) -> None:
+        """Count nothing: no listener has this client."""
 
     def skip_answer(self) -> None:
         """Take that there is no response."""

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import re
 from collections.abc import Callable
 
 import pytest
 
 from barnabas.broker.door.way_in import Closed, WayIn
+from barnabas.broker.network import (
+    client_quotas,
+    request,
+    request_metrics,
+    router,
+    turnstile,
+)
+from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.session import Session
 from barnabas.model.errors import StorageError
 from barnabas.timing.purgatory import DelayedOperation
@@ -72,7 +82,7 @@ def test_the_first_answer_counts() -> None:
 def test_ranges_of_files_are_read_and_released() -> None:
     def act(way: WayIn) -> None:
         file = Range(b"records")
-        way.answer_parts([b"head", file, memoryview(b"tail")])
+        assert way.answer_parts([b"head", file, memoryview(b"tail")]), "nothing is left to send"
         assert way.answered.result() == b"headrecordstail"
         assert file.released == 1
 
@@ -98,6 +108,28 @@ def test_what_is_parked_for_a_request_that_is_given_up_is_cancelled() -> None:
         assert way.parked is None
         assert way.answered.cancelled()
         assert not operation.complete(), "it was cancelled"
+
+    inside(act)
+
+
+def test_it_has_all_that_is_asked_of_a_connection() -> None:
+    modules = (client_quotas, request, request_metrics, router, turnstile)
+    used = {
+        name
+        for module in modules
+        for name in re.findall(r"\bconnection\.(\w+)", inspect.getsource(module))
+    }
+    assert used > {"answer", "answer_parts", "close", "parked", "session"}
+    # What follows `import` and `network.` is a module.
+    missing = {name for name in used - {"import"} if not hasattr(Connection, name)}
+    assert missing <= {"parked", "session"}, "attributes of instances"
+
+    def act(way: WayIn) -> None:
+        assert {name for name in used - {"import"} if not hasattr(way, name)} == set()
+        sent: list[int] = []
+        way.when_sent(lambda: sent.append(1))
+        way.rejected("a reason")
+        assert sent == [1]
 
     inside(act)
 
