@@ -215,7 +215,8 @@ class Lifecycle:
         parts.monitoring.start()
         parts.compaction.start()
         parts.session_renewal.start()
-        parts.otlp_export.start()
+        if parts.otlp_export is not None:
+            parts.otlp_export.start()
         await parts.network.accept()
 
     async def _enter_cluster(self) -> None:
@@ -275,7 +276,8 @@ class Lifecycle:
             await tree.close()
         parts.network.stop_accepting()
         await parts.monitoring.stop()
-        await parts.otlp_export.stop()
+        if parts.otlp_export is not None:
+            await parts.otlp_export.stop()
         parts.housekeeping.stop()
         await parts.network.drain(DRAIN_S_MAX)
         await self._answer_producers(parts)
@@ -341,7 +343,8 @@ class Lifecycle:
         parts.shared_tokens.stop()
         await parts.sasl.stop()
         await parts.monitoring.stop()
-        await parts.otlp_export.abandon()
+        if parts.otlp_export is not None:
+            await parts.otlp_export.abandon()
         parts.housekeeping.stop()
         parts.groups.stop()
         parts.transactions.stop()

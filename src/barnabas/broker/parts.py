@@ -43,7 +43,6 @@ from barnabas.broker.network import request_log
 from barnabas.broker.network.address_changes import AddressChanges
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.client_telemetry import ClientTelemetry
-from barnabas.broker.network.otlp_export import OtlpExport
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router
 from barnabas.broker.network.sasl import Sasl
@@ -77,6 +76,7 @@ from barnabas.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
+    from barnabas.broker.network.otlp_export import OtlpExport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,8 @@ class Parts:
     # network
     quotas: ClientQuotas
     telemetry: ClientTelemetry
-    otlp_export: OtlpExport
+    otlp_export: OtlpExport | None
+    """Pushes metrics; None without an endpoint."""
     delegation_tokens: DelegationTokens
     shared_tokens: SharedTokens
     sasl: Sasl
@@ -449,9 +450,7 @@ def build_parts(
         telemetry=ClientTelemetry(
             options, executor, timer.now_ms, now_ms, broker.metrics, random_bytes
         ),
-        otlp_export=OtlpExport(
-            options(), broker.metrics, now_ms, broker_id, registration.cluster_id
-        ),
+        otlp_export=_otlp_export(broker, broker_id, registration.cluster_id),
         delegation_tokens=delegation_tokens,
         shared_tokens=shared_tokens,
         sasl=sasl,
@@ -495,6 +494,15 @@ def build_parts(
             ),
         ),
     )
+
+
+def _otlp_export(broker: Broker, broker_id: int, cluster_id: str) -> OtlpExport | None:
+    if not broker.options.barnabas_otel_metrics_endpoint:
+        return None
+    # Imported here: a broker that pushes nothing need not have an HTTP client in memory.
+    from barnabas.broker.network.otlp_export import OtlpExport
+
+    return OtlpExport(broker.options, broker.metrics, broker.now_ms, broker_id, cluster_id)
 
 
 def _network(

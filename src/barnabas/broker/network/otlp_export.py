@@ -48,8 +48,8 @@ class OtlpExport:
         self._registry = registry
         self._wall_ms = wall_ms
         self._interval_s = options.barnabas_otel_metrics_interval_ms / 1000
-        given = options.barnabas_otel_metrics_endpoint
-        self._url = None if not given else parse_endpoint(given)
+        assert options.barnabas_otel_metrics_endpoint, "there is nowhere to push to"
+        self._url = parse_endpoint(options.barnabas_otel_metrics_endpoint)
         self._headers = parse_headers(options.barnabas_otel_metrics_headers)
         self._resource = {
             "service.name": "barnabas",
@@ -64,10 +64,9 @@ class OtlpExport:
         self._failing = False
 
     def start(self) -> None:
-        """Push from now on, if there is an endpoint; first after an interval."""
-        if self._url is not None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="barnabas-otlp")
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        """Push from now on, first after an interval."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="barnabas-otlp")
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
         """Push once more, so that the last numbers are not lost, and end."""
@@ -131,7 +130,6 @@ class OtlpExport:
 
     def _post(self, batch: Batch) -> None:
         """Send one batch; raise OSError or HTTPException if it was not accepted."""
-        assert self._url is not None
         request = Request(
             self._url,
             gzip.compress(body(batch, self._resource), 1),
