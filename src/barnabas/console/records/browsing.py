@@ -258,6 +258,7 @@ class Browsing:
         narrowed = 0
         stuck = True
         damaged = False
+        began: int | None = None
         for _ in range(_FETCHES):
             try:
                 fetched = await self._access.fetch(window.partition, at, max_bytes)
@@ -278,6 +279,8 @@ class Browsing:
             if following <= at:
                 break
             stuck = False
+            if not pieces:
+                began = first
             pieces.append(fetched.data)
             at = following
             if forward or at >= window.high:
@@ -289,6 +292,8 @@ class Browsing:
                 window = search.narrowed(window, covered)
                 pieces.clear()
                 at = window.low
+        if began is not None and not forward:
+            window = search.widened(window, began)
         wanted = Wanted(
             window.partition,
             window.low,

@@ -134,6 +134,11 @@ class Search:
         partition.width = max(1, covered)
         return Window(window.partition, max(partition.low, window.high - covered), window.high)
 
+    def widened(self, window: Window, began: int) -> Window:
+        """Return the window with all of the batch that it begins in: it is unpacked only once."""
+        partition = self._partitions[window.partition]
+        return window._replace(low=max(partition.low, min(window.low, began)))
+
     def scanned(self, window: Window, found: Scanned) -> None:
         """Take the rows of a window."""
         partition = self._partitions[window.partition]

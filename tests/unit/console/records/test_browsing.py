@@ -68,6 +68,21 @@ def test_the_newest_are_found_first_without_reading_the_rest(site: Site, topic: 
     assert page.search.left > 0
 
 
+def test_no_batch_is_read_twice(site: Site) -> None:
+    site.create_topic("large-batches")
+    for start in range(0, 40_000, 5000):
+        rows = [(start + each, None, b"%d" % each + b"." * 180, ()) for each in range(5000)]
+        put(site, "large-batches", rows)
+    query = Query(text="'nothing like this'")
+    while True:
+        page = search(site, "large-batches", query)
+        if page.cursor is None:
+            break
+        query = replace(query, after=page.cursor.encode())
+    assert page.search.records == 40_000
+    assert page.search.size < 9_000_000
+
+
 @pytest.mark.parametrize("forward", [False, True])
 def test_all_pages_have_all_records(site: Site, topic: str, forward: bool) -> None:
     query = Query(start=Start.OLDEST if forward else Start.NEWEST, limit=300)
