@@ -34,8 +34,25 @@ class LogOutput:
         """The id of the broker whose lines these are, once it is known."""
         if not self._root.handlers:
             self._stream = QueuedHandler(StreamSink(stream), PlainFormatter())
+            self._stream.addFilter(self._is_shown)
             self._add(self._stream)
             self._root.setLevel(level)
+
+    def _is_shown(self, record: logging.LogRecord) -> bool:
+        """Return whether a line is for the stream.
+
+        Two lines for each partition that is created or loaded are for files and machines, and for
+        people who want to see everything.
+        """
+        if self._format != PLAIN or self._root.isEnabledFor(logging.DEBUG):
+            return True
+        fields = getattr(record, "fields", {})
+        match getattr(record, "event", ""):
+            case "leader.elected":
+                return fields.get("cause") != "first"
+            case "role.leads" | "role.follows":
+                return bool(fields.get("previous_epoch", 0) >= 0)
+        return True
 
     def use_format(self, name: str) -> None:
         """Write the following lines in a format of `barnabas.log.format`."""

@@ -85,3 +85,39 @@ def test_the_handlers_of_an_embedding_program_are_left_alone(process: Process) -
     assert process.root.level == level
     assert stream.getvalue() == ""
     process.root.removeHandler(own)
+
+
+FIRST = {"event": "leader.elected", "fields": {"cause": "first"}}
+LOADED = {"event": "role.leads", "fields": {"previous_epoch": -1}}
+ELECTED = {"event": "leader.elected", "fields": {"cause": "broker-gone"}}
+TAKEN = {"event": "role.follows", "fields": {"previous_epoch": 6}}
+
+
+@pytest.mark.parametrize(
+    ("level", "log_format", "shown"),
+    [
+        ("INFO", "plain", ["elected", "taken"]),
+        ("DEBUG", "plain", ["first", "loaded", "elected", "taken"]),
+        ("INFO", "json", ["first", "loaded", "elected", "taken"]),
+    ],
+)
+def test_new_partitions_do_not_fill_a_terminal(
+    process: Process, tmp_path: Path, level: str, log_format: str, shown: list[str]
+) -> None:
+    stream = io.StringIO()
+    output = LogOutput(stream, level, process.root)
+    output.use_format(log_format)
+    output.use_files(str(tmp_path), bytes_max=1_000_000, backups=1)
+    for word, extra in {
+        "first": FIRST,
+        "loaded": LOADED,
+        "elected": ELECTED,
+        "taken": TAKEN,
+    }.items():
+        process.logger.info("<%s>", word, extra=extra)
+    output.close()
+    found = [
+        word for word in ("first", "loaded", "elected", "taken") if f"<{word}>" in stream.getvalue()
+    ]
+    assert found == shown
+    assert (tmp_path / "controller.log").read_text().count("<") == 4
