@@ -136,6 +136,9 @@ CASES = {
         ]
     ),
     "quotas": Case(on_source("quotas", "list")),
+    "clients": Case(on_source("clients", "metrics")),
+    "why": Case(on_source("why", "topic", TOPIC)),
+    "diary": Case(on_source("diary")),
     "transactions": Case(on_source("transactions", "list")),
     "cluster": Case(on_source("cluster", "describe")),
     "reassign": Case(on_source("reassign", "list")),

@@ -131,13 +131,14 @@ def test_the_programs_about_topics(
     where = {"kafka.bootstrap.servers": running.bootstrap, "subscribe": "orders"}
     names: dict[str, Any] = {"spark": spark, "where": where}
     page = Page("spark.md", {"127.0.0.1:9092": running.bootstrap, **places}, names)
-    batch, stream, columns, typed, code, transformed, read, write = page.programs
+    batch, stream, columns, measured, typed, code, transformed, read, write = page.programs
 
     printed, _ = page.run(batch)
     assert {row.split("|")[2].strip() for row in printed.splitlines()[3:-2]} == {
         *("600", "400", "200")
     }
     page.run(stream)
+    assert "stream_metrics(spark)" in measured  # run by tests/system/test_spark.py
     rows = pyarrow.parquet.read_table(tmp_path / "orders.parquet").to_pylist()
     assert sorted(json.loads(row["value"])["id"] for row in rows) == list(range(ORDERS))
     _, frame = page.run(columns)

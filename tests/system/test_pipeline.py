@@ -286,7 +286,8 @@ def test_the_demo_shows_counts_and_ends_on_ctrl_c(tmp_path: Path) -> None:
         demo.kill()
         demo.wait()
         demo.stdout.close()
-    assert re.match(r"broker on 127\.0\.0\.1:\d+", said[0]), said
+    assert re.match(r"console on http://127\.0\.0\.1:\d+/", said[0]), said
+    assert re.match(r"broker on 127\.0\.0\.1:\d+", said[1]), said
     # A whole window has five seconds of forty clicks, one in fifty of which cannot be read.
     assert any(clicks == pytest.approx(196, abs=40) for clicks in windows), said
     assert re.search(r"^stopped; [\d,]+ clicks sent,", rest, re.M), rest

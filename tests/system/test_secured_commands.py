@@ -124,6 +124,14 @@ def test_quotas(command: Command, orders: str, tmp_path: Path) -> None:
     assert "admin" not in command("quotas", "list")
 
 
+def test_what_happened(command: Command, orders: str) -> None:
+    command("configs", "alter", "--client-metrics", "all", "--set", "metrics=*")
+    assert "client metrics" in command("configs", "describe", "--client-metrics", "all")
+    command("clients", "metrics")
+    assert "every partition has a leader" in command("why", "topic", orders)
+    assert isinstance(json.loads(command("diary", "--json")), list)
+
+
 def test_the_cluster(command: Command, orders: str, tmp_path: Path) -> None:
     assert "0" in command("cluster", "describe")
     assert command("transactions", "list").startswith("id ")

@@ -40,8 +40,13 @@ class ConfigStore:
         return nodes.decode_config(path, data)
 
     async def get_all(self, entity_type: str) -> dict[str, dict[str, str]]:
-        """Read the configs of every entity of a type."""
-        names = await self._tree.children(f"/config/{entity_type}")
+        """Read the configs of every entity of a type; none if the type has no node yet."""
+        try:
+            names = await self._tree.children(f"/config/{entity_type}")
+        except NoNode:
+            if entity_type not in nodes.LATER_CONFIG_TYPES:
+                raise
+            return {}
         return await self.get_each(entity_type, [nodes.desanitized(name) for name in names])
 
     async def get_each(self, entity_type: str, names: Collection[str]) -> dict[str, dict[str, str]]:
@@ -117,7 +122,9 @@ class ConfigStore:
             sequence=True,
         )
         change: Operation = Create(path, data) if version is None else Set(path, data, version)
-        if version is None and nodes.user_of(entity_type) is not None:
+        if version is None and (
+            nodes.user_of(entity_type) is not None or entity_type in nodes.LATER_CONFIG_TYPES
+        ):
             await self._ensure_parent(path)
         try:
             await self._tree.multi([change, notice])
@@ -128,7 +135,7 @@ class ConfigStore:
         return True
 
     async def _ensure_parent(self, path: str) -> None:
-        """Create the nodes above the first client id of a user."""
+        """Create the nodes above the first client id of a user, or the first of a newer type."""
         parent = path.rpartition("/")[0]
         if await self._tree.exists(parent) is None:
             try:

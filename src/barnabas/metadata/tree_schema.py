@@ -35,6 +35,11 @@ DELEGATION_TOKENS = "/delegation_token/tokens"
 DELEGATION_TOKEN_CHANGES = "/delegation_token/token_changes"
 DEFAULT_ENTITY = "<default>"
 
+CONFIG_TYPES = ("topics", "clients", "users", "brokers", "ips")
+"""Types of configs whose nodes Apache Kafka 3.9 creates at its first start."""
+LATER_CONFIG_TYPES = ("client-metrics",)
+"""Types of configs that it does not keep in the tree; each has a node once there is one."""
+
 PERSISTENT_PATHS = (
     "/consumers",
     BROKER_IDS,
@@ -45,12 +50,7 @@ PERSISTENT_PATHS = (
     ISR_CHANGES,
     PRODUCER_ID_BLOCK,
     LOG_DIR_EVENTS,
-    "/config/topics",
-    "/config/clients",
-    "/config/users",
-    "/config/brokers",
-    "/config/ips",
-    "/config/client-metrics",
+    *(f"/config/{each}" for each in CONFIG_TYPES),
 )
 """Created by the first broker that starts."""
 

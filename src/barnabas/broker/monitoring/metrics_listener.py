@@ -104,14 +104,11 @@ class MetricsListener:
             if asked == self._asked:
                 return
             former = self._server
+            if former is not None and asked[0] == self._asked[0]:
+                former.close()  # first: only its TLS changes
+            self._server = None if asked[0] is None else await self._listen(*asked)
             if former is not None:
-                former.close()  # first: the new address may be the same with TLS
-            try:
-                self._server = None if asked[0] is None else await self._listen(*asked)
-            except ConfigError:
-                if former is not None and self._asked[0] is not None:
-                    self._server = await self._listen(*self._asked)
-                raise
+                former.close()
             self._asked = asked
             for connection in list(self.connections):
                 connection.abort()

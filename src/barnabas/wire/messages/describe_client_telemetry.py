@@ -49,6 +49,7 @@ class TelemetryClient(Struct):
 
 @message(key=30011, versions="0", flexible="0+")
 class DescribeClientTelemetryResponse(Message):
+    throttle_time_ms: int = field("int32")
     error_code: int = field("int16")
     error_message: str | None = field("string", nullable=True)
     clients: list[TelemetryClient] = field([TelemetryClient])
