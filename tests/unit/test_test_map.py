@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,14 @@ def test_the_best_test_counts_unless_a_nearer_one_is_nearly_as_good() -> None:
 def test_what_a_test_runs_is_measured() -> None:
     measurement = test_map.Measurement()
     measurement._running = measurement._seen["tests/unit/model/test_patterns.py"]
-    former = sys.getprofile()
-    sys.setprofile(measurement._look)
-    try:
+
+    def measured() -> None:
+        sys.setprofile(measurement._look)
         compile_pattern("a+")
-    finally:
-        sys.setprofile(former)
+        sys.setprofile(None)
+
+    # On a thread of its own: no other test has changed what is traced there.
+    thread = threading.Thread(target=measured)
+    thread.start()
+    thread.join()
     assert measurement.reached() == {"model/patterns.py": {"tests/unit/model/test_patterns.py": 1}}

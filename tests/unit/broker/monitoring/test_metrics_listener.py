@@ -93,6 +93,8 @@ def test_prometheus_own_reader_reads_all_of_a_broker(
 
 
 def test_parameters_choose_groups_and_names(serving: Serving) -> None:
+    with serving.connect() as wire:
+        set_to(wire, "log.cleaner.backoff.ms", None)  # any request is counted
     found = scrape(serving, "?collect[]=requests")
     assert f"{TOTAL_TIME.name}_count" in found
     assert SCRAPES.name not in found
