@@ -135,8 +135,12 @@ class World:
     def topic_id(self) -> Uuid:
         """The id of the topic, which is made with one record in it."""
         if self._topic_id is None:
+            # With its own time, the record would be too old to be retained.
+            stamped = create_topics.CreatableTopicConfig(
+                name="message.timestamp.type", value="LogAppendTime"
+            )
             new = create_topics.CreatableTopic(
-                name=self.topic_name, num_partitions=2, replication_factor=1
+                name=self.topic_name, num_partitions=2, replication_factor=1, configs=[stamped]
             )
             request = create_topics.CreateTopicsRequest(topics=[new], timeout_ms=30_000)
             (created,) = self.admin(request, 7).topics

@@ -110,9 +110,10 @@ def test_the_controller_speaks_to_the_other_kind_over_it(pair: Pair, controller:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
     def both_live() -> bool:
-        return len(admin.list_topics(timeout=60).brokers) == 2
+        known = admin.list_topics(timeout=60)
+        return len(known.brokers) == 2 and known.controller_id == controller
 
-    wait_for(both_live, "both are told of each other")
+    wait_for(both_live, "both know each other and the controller")
     wanted = NewTopic("t", num_partitions=2, replica_assignment=[[OURS, THEIRS], [THEIRS, OURS]])
     admin.create_topics([wanted])["t"].result(60)
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import random
 import re
 import time
@@ -102,7 +103,7 @@ class TokenLogin:
     async def first(self) -> bytes:
         return self._client.first(",tokenauth=true")
 
-    def next(self, challenge: bytes) -> bytes:
+    async def next(self, challenge: bytes) -> bytes:
         if not self._challenged:
             self._challenged = True
             return self._client.final(challenge)
@@ -217,7 +218,7 @@ class MixedCluster:
             connection = await Connection.open(
                 Address(host, int(port)),
                 client_id="mixed",
-                login=Authentication(mechanism, login, random.random),
+                login=Authentication(mechanism, lambda host: login(), random.random),
             )
             try:
                 for request in requests:
@@ -408,7 +409,9 @@ def test_users(cluster: MixedCluster, maker: str) -> None:
     name = f"user-{maker}"
     at = THEIRS if maker == "theirs" else OURS
     cluster.make_controller(at)  # which alone changes them
-    first, second = (partial(Scram, "SCRAM-SHA-256", name, secret) for secret in ("one", "two"))
+    first, second = (
+        partial(Scram, "SCRAM-SHA-256", name, secret, os.urandom) for secret in ("one", "two")
+    )
     entity = ("--entity-type=users", f"--entity-name={name}")
 
     def change(secret: str | None) -> None:
