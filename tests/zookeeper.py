@@ -43,7 +43,8 @@ def zookeeper(zookeeper_classpath: str) -> Iterator[ZooKeeperServer]:
 
 @pytest.fixture(scope="session")
 def chroots() -> Iterator[str]:
-    return (f"/test/{number}" for number in count())
+    """Nodes below parents of their own: the first test may restrict what it creates."""
+    return (f"/test-{number}/tree" for number in count())
 
 
 class SecuredServer:
