@@ -47,7 +47,7 @@ from barnabas.kernels.python.layout import RecordFault, read_layout, wrap64
 from barnabas.kernels.python.varint import decode_varint
 from barnabas.model.errors import CorruptRecordError
 
-_HEADER = struct.Struct(HEADER_FORMAT)
+_read_header = struct.Struct(HEADER_FORMAT).unpack_from
 _LENGTH_TO_MAGIC = struct.Struct(">iib")
 
 
@@ -56,8 +56,13 @@ def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
     end = _end(buffer, position, end)
     if end - position < HEADER_SIZE:
         raise cut_header(end - position)
-    base_offset, length, leader_epoch, magic, *rest = _HEADER.unpack_from(buffer, position)
-    return BatchHeader(base_offset, _checked_size(length, magic), leader_epoch, magic, *rest)
+    header = BatchHeader(*_read_header(buffer, position))  # with the length as its size
+    if header.magic != BATCH_MAGIC:
+        raise wrong_magic(header.magic)
+    header.size = size = header.size + PREFIX_SIZE  # type: ignore[misc]  # nobody has seen it yet
+    if size < HEADER_SIZE:
+        raise wrong_size(size)
+    return header
 
 
 def scan_batches(buffer: Buffer, position: int = 0, end: int = -1) -> list[BatchHeader]:
