@@ -131,7 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = 0
         self._ended: str | None = None
         self._lost = asyncio.Event()
-        self._held = False
+        self._held_from_s = _NEVER_S
         self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._throttled_until_s = 0.0
         # One timer for all requests: nearly all get their response in time, so it rarely fires.
@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
             self._ended is None
             and len(self._in_flight) < self.in_flight_max
             and not self._unsent
-            and not self._held
+            and self._loop.time() < self._held_from_s
             and self._writable.is_set()
             and (not self._throttled_until_s or self._loop.time() >= self._throttled_until_s)
         )
@@ -317,14 +317,23 @@ class Connection(asyncio.BufferedProtocol):
 
     # Reauthentication.
 
+    @property
+    def _held(self) -> bool:
+        """Return whether requests wait for a renewal, also one that is due and has not begun.
+
+        After a pause of the process the broker would end the session at the first request.
+        """
+        return self._loop.time() >= self._held_from_s
+
     def renew_after(self, delay_ms: float, login: Callable[[], Awaitable[float]]) -> None:
         """Reauthenticate after a while; new requests wait until that is done."""
 
         def begin() -> None:
-            self._held = True
+            self._held_from_s = -_NEVER_S  # a timer may be early by the clock's resolution
             self._renewal = self._loop.create_task(self._renew(login))
 
-        self._renewal = self._loop.call_later(delay_ms / 1000, begin)
+        self._held_from_s = self._loop.time() + delay_ms / 1000
+        self._renewal = self._loop.call_at(self._held_from_s, begin)
 
     async def _renew(self, login: Callable[[], Awaitable[float]]) -> None:
         try:
@@ -334,7 +343,7 @@ class Connection(asyncio.BufferedProtocol):
             if not isinstance(failure, BarnabasError):
                 raise  # a bug of ours
             return
-        self._held = False
+        self._held_from_s = _NEVER_S
         self._renewal = None
         if lifetime_ms:
             self.renew_after(lifetime_ms, login)

@@ -79,6 +79,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Return the virtual time in seconds since the loop was created."""
         return self._now
 
+    def stand_still(self, seconds: float) -> None:
+        """Let time pass while nothing runs, as when the process is stopped and continued."""
+        assert seconds >= 0
+        self._now += seconds
+
     def call_soon(
         self,
         callback: Callable[[*Ts], object],

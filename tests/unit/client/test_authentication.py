@@ -17,6 +17,7 @@ from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.options import parse_client_options
 from barnabas.model.errors import ConfigError
 from barnabas.model.request_errors import IllegalSaslStateError, UnsupportedSaslMechanismError
+from barnabas.simulation.loop import SimulatedLoop
 from barnabas.simulation.network import DRIVER
 from barnabas.simulation.world import World
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -281,6 +282,26 @@ def test_a_bounded_session_is_renewed_and_requests_wait_for_that() -> None:
     for index, kind in enumerate(kinds):
         if kind is SaslHandshakeRequest:
             assert kinds[index + 1] is SaslAuthenticateRequest
+
+
+def test_a_request_after_a_pause_of_the_process_waits_for_the_renewal() -> None:
+    def broker() -> Guarded:
+        return Guarded("PLAIN", lambda: [accept(b"\0alice\0secret", session_lifetime_ms=1000)])
+
+    async def client(cluster_client: ClusterClient, running: Guarded) -> list[type]:
+        connection = await cluster_client.connection()
+        assert connection.can_submit
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+        loop.stand_still(1.1)
+        assert len(running.asked(SaslAuthenticateRequest)) == 1
+        assert not connection.can_submit
+        await connection.send(MetadataRequest())
+        return [type(request.message) for request in running.requests]
+
+    kinds = enter(broker, client, sasl_mechanism="PLAIN", **ALICE)
+    sent = max(index for index, kind in enumerate(kinds) if kind is MetadataRequest)
+    assert kinds[sent - 2 : sent] == [SaslHandshakeRequest, SaslAuthenticateRequest]
 
 
 def test_a_renewal_that_is_refused_ends_the_connection_and_says_why() -> None:
