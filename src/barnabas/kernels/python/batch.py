@@ -53,9 +53,10 @@ _LENGTH_TO_MAGIC = struct.Struct(">iib")
 
 def scan_batch(buffer: Buffer, position: int = 0, end: int = -1) -> BatchHeader:
     """Return the header at position; the rest of the batch need not be there."""
-    end = _end(buffer, position, end)
-    if end - position < HEADER_SIZE:
-        raise cut_header(end - position)
+    if end == -1:
+        end = len(buffer)
+    if not HEADER_SIZE <= position + HEADER_SIZE <= end <= len(buffer):
+        raise cut_header(_end(buffer, position, end) - position)
     header = BatchHeader(*_read_header(buffer, position))  # with the length as its size
     if header.magic != BATCH_MAGIC:
         raise wrong_magic(header.magic)
