@@ -13,6 +13,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from barnabas.admin.moves.plan import Cost, cost_of, propose
+from barnabas.admin.moves.progress import Progress, holdings, look
+from barnabas.admin.moves.throttles import clear_throttles, set_throttle
 from barnabas.admin.reassignments import (
     Reassignment,
     alter_partition_reassignments,
@@ -33,20 +36,13 @@ from barnabas.cli.reassign.file import (
     read_topics,
     write_plan,
 )
-from barnabas.cli.reassign.plan import Cost, cost_of, propose
-from barnabas.cli.reassign.progress import (
-    Progress,
-    holdings,
-    look,
-    progress_bar,
-)
+from barnabas.cli.reassign.progress_bar import progress_bar
 from barnabas.cli.reassign.report import (
     cost_document,
     print_cost,
     print_progress,
     progress_document,
 )
-from barnabas.cli.reassign.throttles import clear_throttles, set_throttle
 from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.error_codes import ErrorCode

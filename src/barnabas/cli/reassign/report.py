@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from barnabas.admin.moves.plan import Cost
+from barnabas.admin.moves.progress import Progress
 from barnabas.cli.output import print_table, size_text
 from barnabas.cli.reassign.directory_moves import DirectoryMove
-from barnabas.cli.reassign.plan import Cost
-from barnabas.cli.reassign.progress import Progress
 
 
 def print_cost(cost: Cost) -> None:

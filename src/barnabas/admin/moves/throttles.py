@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from barnabas.admin.config_entries import AlterConfigOp, Change, ConfigResourceType, Resource
 from barnabas.admin.configs import alter_configs, describe_configs, own_source
-from barnabas.cli.reassign.plan import Move
+from barnabas.admin.moves.plan import Move
 from barnabas.client.cluster_client import ClusterClient
 
 LEADER_RATE = "leader.replication.throttled.rate"

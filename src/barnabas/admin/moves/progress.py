@@ -1,17 +1,15 @@
-"""Progress of a reassignment: current replicas, bytes copied so far, and a progress bar."""
+"""Progress of a reassignment: current replicas, and bytes copied so far."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barnabas.admin.log_dirs import describe_log_dirs_of
-from barnabas.admin.reassignments import list_partition_reassignments
+from barnabas.admin.moves.plan import Holding
+from barnabas.admin.reassignments import Reassignment, list_partition_reassignments
 from barnabas.admin.topics import describe_topics
-from barnabas.cli.reassign.plan import Holding
 from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
@@ -34,6 +32,8 @@ class Progress:
     is_moving: bool
     copied_bytes: int = 0
     total_bytes: int = 0
+    adding: tuple[int, ...] = ()
+    """Brokers that get a replica."""
 
     @property
     def is_done(self) -> bool:
@@ -98,17 +98,33 @@ async def _look_once(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {key} does not exist"
             )
     sizes = await _sizes(client, moving) if moving else {}
-    progress: list[Progress] = []
-    for key in sorted(plan):
-        if key not in moving:
-            progress.append(Progress(key, held[key].replicas, plan[key], is_moving=False))
-            continue
-        whole = held[key].size_bytes or 0
-        copies = [min(sizes.get((key, broker), 0), whole) for broker in moving[key].adding]
-        progress.append(
-            Progress(key, moving[key].replicas, plan[key], True, sum(copies), whole * len(copies))
-        )
-    return progress
+    return [
+        _of_moving(key, moving[key], held[key].size_bytes or 0, sizes)
+        if key in moving
+        else Progress(key, held[key].replicas, plan[key], is_moving=False)
+        for key in sorted(plan)
+    ]
+
+
+async def in_progress(client: ClusterClient) -> list[Progress]:
+    """Return the progress of every partition that is being reassigned."""
+    moving = await list_partition_reassignments(client)
+    if not moving:
+        return []
+    held = await holdings(client, {key.topic for key in moving})
+    sizes = await _sizes(client, moving)
+    return [
+        _of_moving(key, moving[key], held[key].size_bytes or 0, sizes)
+        for key in sorted(moving)
+        if key in held
+    ]
+
+
+def _of_moving(key: TopicPartition, moving: Reassignment, whole: int, sizes: Sizes) -> Progress:
+    copies = [min(sizes.get((key, broker), 0), whole) for broker in moving.adding]
+    target = tuple(each for each in moving.replicas if each not in moving.removing)
+    total = whole * len(copies)
+    return Progress(key, moving.replicas, target, True, sum(copies), total, moving.adding)
 
 
 async def _sizes(client: ClusterClient, partitions: Iterable[TopicPartition]) -> Sizes:
@@ -122,39 +138,3 @@ async def _sizes(client: ClusterClient, partitions: Iterable[TopicPartition]) ->
                 if not replica.is_future:
                     sizes[replica.partition, broker] = replica.size_bytes
     return sizes
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[Sequence[Progress]], None]]:
-    """Show progress on standard error if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("copying", total=None)
-        whole = 0
-
-        def show(progress: Sequence[Progress]) -> None:
-            nonlocal whole
-            # Partitions that are done are no longer in the sum, and still count.
-            whole = max(whole, sum(each.total_bytes for each in progress))
-            left = sum(each.total_bytes - each.copied_bytes for each in progress)
-            moving = sum(each.is_moving for each in progress)
-            bars.update(
-                task,
-                total=whole or 1,
-                completed=(whole or 1) - left,
-                description=f"partitions being reassigned: {moving}",
-            )
-
-        yield show

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.cli.reassign.plan import BrokerTotal, Holding, cost_of, propose
-from barnabas.cli.reassign.throttles import throttled_replicas
+from barnabas.admin.moves.plan import BrokerTotal, Holding, cost_of, propose
+from barnabas.admin.moves.throttles import throttled_replicas
 from barnabas.model.ids import TopicPartition
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))

@@ -1,0 +1,1 @@
+"""Moves of partitions between brokers: what a plan costs, proposals, throttles, progress."""
