@@ -139,6 +139,7 @@ CASES = {
     "clients": Case(on_source("clients", "metrics")),
     "why": Case(on_source("why", "topic", TOPIC)),
     "diary": Case(on_source("diary")),
+    "top": Case(on_source("top", "--once", "--interval", "0.05")),
     "transactions": Case(on_source("transactions", "list")),
     "cluster": Case(on_source("cluster", "describe")),
     "reassign": Case(on_source("reassign", "list")),

@@ -1,0 +1,1 @@
+"""`barnabas top`: what a cluster does now: rates, lag, brokers and latency, live."""
