@@ -7,6 +7,8 @@ import asyncio
 import ctypes
 import gc
 import logging
+import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -17,6 +19,8 @@ from barnabas.cli.interruption import INTERRUPTION, Hold
 from barnabas.model.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+    from barnabas.cli.service_manager import ServiceManager
     from barnabas.config.broker import BrokerOptions
     from barnabas.logging.output import LogOutput
 
@@ -113,16 +117,18 @@ def run(arguments: argparse.Namespace) -> int:
     INTERRUPTION.serve()
     # Ctrl-C on a script also stops the broker that the script has started in the background.
     INTERRUPTION.listen(in_background=True)
+    from barnabas.cli.service_manager import ServiceManager
     from barnabas.logging.output import LogOutput
 
+    manager = ServiceManager.of_environment(os.environ, os.getpid())
     output = LogOutput(sys.stderr, arguments.log_level.upper())
     try:
-        return _run(arguments, output)
+        return _run(arguments, output, manager)
     finally:
         output.close()
 
 
-def _run(arguments: argparse.Namespace, output: LogOutput) -> int:
+def _run(arguments: argparse.Namespace, output: LogOutput, manager: ServiceManager) -> int:
     options = _options(arguments)
     _use_log_options(options, output)
     for warning in options.warnings():
@@ -150,7 +156,7 @@ def _run(arguments: argparse.Namespace, output: LogOutput) -> int:
 
         hints = how_to_connect(Path(arguments.secure))
     with INTERRUPTION.held(patient=True) as hold:
-        run_loop(_serve(options, hold, hints, output))
+        run_loop(_serve(options, hold, hints, output, manager))
     return 0
 
 
@@ -206,12 +212,18 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     return BrokerOptions.parse(values)
 
 
-async def _serve(options: BrokerOptions, hold: Hold, hints: list[str], output: LogOutput) -> None:
+async def _serve(
+    options: BrokerOptions,
+    hold: Hold,
+    hints: list[str],
+    output: LogOutput,
+    manager: ServiceManager,
+) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     hold.ends_by(lambda: loop.call_soon_threadsafe(stopped.set))
     try:
-        last = await _serve_until(stopped, options, hints, output)
+        last = await _serve_until(stopped, options, hints, output, manager)
         print(last, flush=True)
         INTERRUPTION.closed()
     finally:
@@ -219,7 +231,11 @@ async def _serve(options: BrokerOptions, hold: Hold, hints: list[str], output: L
 
 
 async def _serve_until(
-    stopped: asyncio.Event, options: BrokerOptions, hints: list[str], output: LogOutput
+    stopped: asyncio.Event,
+    options: BrokerOptions,
+    hints: list[str],
+    output: LogOutput,
+    manager: ServiceManager,
 ) -> str:
     """Run a broker; return the last line to print after a clean stop.
 
@@ -267,16 +283,38 @@ async def _serve_until(
         sys.stdout.flush()
     lost = loop.create_task(broker.lost.wait())
     lost.add_done_callback(lambda _: stopped.set())
+    end_watchdog = _notify_ready(broker, manager, f"ready on {addresses}")
     await stopped.wait()
+    manager.stopping()
     if console is not None:
         await console.stop()
     await broker.stop()
+    end_watchdog()
     if broker.lost.is_set():
         raise StorageError(f"the broker stopped: {broker.lost_reason}")
     if broker.logs.unclosed:
         paths = ", ".join(broker.logs.unclosed)
         raise StorageError(f"not closed cleanly: {paths} (the next start checks the logs there)")
     return "Barnabas stopped cleanly"
+
+
+def _notify_ready(broker: Broker, manager: ServiceManager, status: str) -> Callable[[], None]:
+    """Notify the service manager, if there is one; return what ends its watchdog.
+
+    Then SIGHUP reads changed certificates; without a manager, it is a terminal that was closed.
+    """
+    if not manager.is_there:
+        return lambda: None
+    loop = asyncio.get_running_loop()
+
+    def reload() -> None:
+        manager.reloading()
+        broker.parts.housekeeping.renew_tls()
+        manager.ready(status)
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    manager.ready(status)
+    return manager.keep_alive(loop)
 
 
 async def _unless(stopped: asyncio.Event, start: Coroutine[object, object, None]) -> bool:
