@@ -41,26 +41,35 @@ TOOLS = {
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
     "kafka-server-start": "kafka.Kafka",
     "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
 }
-# Where 3.9 still has the tool's older, Scala home.
+# What only 3.9 has, or has in its older, Scala home.
 TOOLS_3 = {
     "kafka-acls": "kafka.admin.AclCommand",
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-dump-log": "kafka.tools.DumpLogSegments",
+    "kafka-mirror-maker": "kafka.tools.MirrorMaker",
     "zookeeper-security-migration": "kafka.admin.ZkSecurityMigrator",
+    "zookeeper-shell": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
 }
 
 POM = """\
@@ -117,11 +126,15 @@ class Distribution:
         """The full version, such as 3.9.2."""
         return RELEASES[self.release]
 
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """The release's tools by their usual names."""
+        return TOOLS | TOOLS_3 if self.release.startswith("3") else TOOLS
+
     def command(
         self, tool: str, *arguments: str, heap: str = "256m", java_options: Sequence[str] = ()
     ) -> list[str]:
         """Return the argv that runs a tool by its usual name."""
-        names = TOOLS | TOOLS_3 if self.release.startswith("3") else TOOLS
         return [
             "java",
             f"-Xmx{heap}",
@@ -131,7 +144,7 @@ class Distribution:
             *java_options,
             "-cp",
             f"{self.jars}/*",
-            names[tool],
+            self.classes[tool],
             *arguments,
         ]
 

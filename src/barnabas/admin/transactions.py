@@ -67,6 +67,7 @@ class OpenTransaction:
     producer_id: int
     producer_epoch: int
     coordinator_epoch: int
+    """-1 if no transaction of the producer has ended on the partition."""
     start_offset: int
     last_timestamp_ms: int
 
@@ -184,7 +185,7 @@ async def open_transactions(
             partition,
             producer.producer_id,
             producer.producer_epoch,
-            max(producer.coordinator_epoch, 0),
+            producer.coordinator_epoch,
             producer.transaction_start_offset,
             producer.last_timestamp_ms,
         )
@@ -204,7 +205,7 @@ async def abort_transaction(client: ClusterClient, opened: OpenTransaction) -> N
         producer_epoch=opened.producer_epoch,
         transaction_result=False,
         topics=[topic],
-        coordinator_epoch=opened.coordinator_epoch,
+        coordinator_epoch=max(opened.coordinator_epoch, 0),
     )
 
     async def attempt() -> None:

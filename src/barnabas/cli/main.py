@@ -42,11 +42,14 @@ COMMANDS = (
     Command("clients", "barnabas.cli.clients", "show the metrics that clients push"),
     Command("produce", "barnabas.cli.produce", "send lines to a topic"),
     Command("consume", "barnabas.cli.consume", "print the records of a topic"),
+    Command("perf", "barnabas.cli.perf.command", "measure rates and latencies of clients"),
     Command("log", "barnabas.cli.log", "show, check and repair the files of a stopped broker"),
     Command("groups", "barnabas.cli.groups", "show consumer groups and lag, reset offsets"),
+    Command("top", "barnabas.cli.top.command", "watch rates, lag, brokers and latency, live"),
     Command("transactions", "barnabas.cli.transactions", "show transactions, abort hanging ones"),
     Command("why", "barnabas.cli.why", "say why a group, partition or client is as it is"),
     Command("diary", "barnabas.cli.diary", "show what brokers decided, when and why"),
+    Command("doctor", "barnabas.cli.doctor.command", "check a cluster, the way to it, a broker"),
     Command("cluster", "barnabas.cli.cluster", "show brokers, controller and API versions"),
     Command(
         "zookeeper-security",
@@ -61,6 +64,7 @@ COMMANDS = (
     Command("sql", "barnabas.cli.sql", "query topics in SQL"),
     Command("export", "barnabas.cli.export", "write a topic to files: Parquet, CSV, JSON lines"),
     Command("import", "barnabas.cli.import_", "send the records in files to a topic"),
+    Command("tools", "barnabas.cli.tools", "install Kafka's tools by their names"),
 )
 
 EXAMPLES = """\
@@ -110,6 +114,13 @@ def _dispatch(words: list[str]) -> int:
         print(f"barnabas {version('barnabas')}")
         return 0
     command = next((command for command in COMMANDS if command.name == words[0]), None)
+    if command is None and words[0].startswith(("kafka-", "connect-", "zookeeper-")):
+        from barnabas.cli.kafka.tools import tool_named
+
+        if (tool := tool_named(words[0])) is not None:
+            from barnabas.cli.kafka.command import run
+
+            return run(tool, words[1:])
     if command is None:
         names = ", ".join(command.name for command in COMMANDS)
         print(f"barnabas: unknown command {words[0]!r}; commands: {names}", file=sys.stderr)
@@ -134,12 +145,12 @@ def _run(command: Command, words: list[str]) -> int:
             return 0  # caused by the interruption
         if not isinstance(failure, (BarnabasError, OSError)):
             raise
-        print(f"barnabas {command.name}: {_one_line(failure)}", file=sys.stderr)
+        print(f"barnabas {command.name}: {one_line(failure)}", file=sys.stderr)
         INTERRUPTION.closed()
         return 1
 
 
-def _one_line(failure: BaseException) -> str:
+def one_line(failure: BaseException) -> str:
     """Return the failure, and what to do next if the failure suggests it."""
     text = " ".join(str(failure).split()) or type(failure).__name__
     code = getattr(failure, "code", None)

@@ -163,6 +163,8 @@ def _dump_batch(file: File, position: int, header: BatchHeader, records: bool) -
         "transactional": header.is_transactional,
         "control": header.is_control,
     }
+    if header.delete_horizon_ms is not None:
+        entry["delete_horizon"] = header.delete_horizon_ms
     if flaw is not None:
         entry["flaw"] = flaw
     if records and flaw is None:

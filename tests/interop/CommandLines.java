@@ -1,0 +1,154 @@
+import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.common.utils.Exit;
+
+/**
+ * Runs Kafka's tools in one virtual machine, one after the other.
+ *
+ * A request is a line of words in base64: the class, the standard input, the arguments. The response
+ * is a line of exit code, standard output and standard error. What a tool prints after it has said
+ * with which code it exits, and what threads print that it leaves behind, is lost.
+ */
+public class CommandLines {
+    private static final int LIMIT_S = 60;
+
+    /** What one tool has printed; threads that it starts inherit it. */
+    private static final class Run {
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        final ByteArrayOutputStream err = new ByteArrayOutputStream();
+        final CompletableFuture<Integer> code = new CompletableFuture<>();
+        final List<Runnable> hooks = new ArrayList<>();
+    }
+
+    private static final InheritableThreadLocal<Run> RUN = new InheritableThreadLocal<>();
+
+    private static final class Redirect extends OutputStream {
+        private final boolean isError;
+
+        Redirect(boolean isError) {
+            this.isError = isError;
+        }
+
+        @Override
+        public void write(int value) {
+            write(new byte[] {(byte) value}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) {
+            Run run = RUN.get();
+            if (run != null && !run.code.isDone()) {
+                (isError ? run.err : run.out).write(bytes, offset, length);
+            }
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in));
+        PrintStream responses = System.out;
+        // Once, before Scala's console remembers them.
+        System.setOut(new PrintStream(new Redirect(false), true, "UTF-8"));
+        System.setErr(new PrintStream(new Redirect(true), true, "UTF-8"));
+        Exit.setExitProcedure((code, message) -> exit(code));
+        Exit.setHaltProcedure((code, message) -> exit(code));
+        Exit.setShutdownHookAdder((name, hook) -> {
+            if (RUN.get() != null) {
+                RUN.get().hooks.add(hook);
+            }
+        });
+        ServiceExit.install();
+        String line;
+        while ((line = requests.readLine()) != null) {
+            List<String> words = new ArrayList<>();
+            for (String word : line.split(" ", -1)) {
+                words.add(new String(Base64.getDecoder().decode(word), StandardCharsets.UTF_8));
+            }
+            Run run = run(words);
+            Base64.Encoder encoder = Base64.getEncoder();
+            responses.println(run.code.get() + " " + encoder.encodeToString(run.out.toByteArray())
+                + " " + encoder.encodeToString(run.err.toByteArray()));
+            responses.flush();
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** ZooKeeper's shell exits by its own class. */
+    private static final class ServiceExit {
+        static void install() throws Exception {
+            Class<?> utils;
+            try {
+                utils = Class.forName("org.apache.zookeeper.util.ServiceUtils");
+            } catch (ClassNotFoundException missing) {
+                return;
+            }
+            java.util.function.Consumer<Integer> procedure = CommandLines::exit;
+            utils.getMethod("setSystemExitProcedure", java.util.function.Consumer.class)
+                .invoke(null, procedure);
+        }
+    }
+
+    private static void exit(int code) {
+        Run run = RUN.get();
+        if (run != null) {
+            end(run, code);
+        }
+        throw new ThreadDeath();
+    }
+
+    private static void end(Run run, int code) {
+        for (Runnable hook : run.hooks) {
+            try {
+                hook.run();
+            } catch (Throwable failed) {
+                failed.printStackTrace();
+            }
+        }
+        run.hooks.clear();
+        run.code.complete(code);
+    }
+
+    private static Run run(List<String> words) throws Exception {
+        Run run = new Run();
+        InputStream input = new ByteArrayInputStream(words.get(1).getBytes(StandardCharsets.UTF_8));
+        String[] arguments = words.subList(2, words.size()).toArray(new String[0]);
+        System.setIn(input);
+        Thread thread = new Thread(() -> {
+            RUN.set(run);
+            try {
+                Class.forName(words.get(0)).getMethod("main", String[].class)
+                    .invoke(null, (Object) arguments);
+                end(run, 0);
+            } catch (InvocationTargetException failed) {
+                if (!run.code.isDone()) {
+                    failed.getCause().printStackTrace();
+                    end(run, 1);
+                }
+            } catch (Throwable failed) {
+                failed.printStackTrace();
+                end(run, 1);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        try {
+            run.code.get(LIMIT_S, TimeUnit.SECONDS);
+        } catch (TimeoutException late) {
+            run.code.complete(124);
+            thread.interrupt();
+        }
+        return run;
+    }
+}
