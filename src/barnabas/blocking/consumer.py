@@ -106,6 +106,8 @@ class KafkaConsumer:
                 self._options.bootstrap_servers,
                 lambda: self._core.client.cluster.cluster_id,
             )
+        timeout_ms = self._options.consumer_timeout_ms
+        self._iteration_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
         self._records = self._iterate()
         self._thread = LoopThread(f"KafkaConsumer {self._client_id}")
         self._callbacks = UserCallbacks(self._thread)
@@ -127,8 +129,11 @@ class KafkaConsumer:
             wall_ms=lambda: time.time() * 1000,
             client_id=self._client_id,
         )
-        await core.start(self._options.bootstrap_timeout_ms)
+        await self._start(core)
         return core
+
+    async def _start(self, core: ConsumerCore) -> None:
+        await core.start(self._options.bootstrap_timeout_ms)
 
     # Thread ownership.
 
@@ -274,12 +279,10 @@ class KafkaConsumer:
         return records if self._tracer is None else self._tracer.each(records)
 
     def _untraced(self) -> Generator[ConsumerRecord, None, None]:
-        """Yield records; end when none arrives for consumer.timeout.ms, or when closed."""
-        timeout_ms = self._options.consumer_timeout_ms
-        timeout_ms = float("inf") if timeout_ms is None or timeout_ms < 0 else timeout_ms
+        """Yield records; end when none arrives in time (consumer.timeout.ms), or when closed."""
         count, monotonic = self._count(None), time.monotonic
         while not self._closed:
-            run = self._poll(timeout_ms, lambda: self._core.buffer.take(count))
+            run = self._poll(self._iteration_ms, lambda: self._core.buffer.take(count))
             if run is None:
                 return
             state, version = run.state, run.version

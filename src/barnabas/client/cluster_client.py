@@ -359,6 +359,22 @@ class ClusterClient:
         }
         return groups
 
+    def throttling(self) -> list[tuple[int, str, int]]:
+        """Return how long each known broker has asked to wait: its id, its address, the total."""
+        nodes = {
+            Address(broker.host, broker.port): broker.node_id
+            for broker in self.cluster.brokers.values()
+        }
+        return [
+            (nodes[address], str(address), stats.throttled_ms)
+            for address, stats in self._pool.stats.items()
+            if address in nodes
+        ]
+
+    def use_login(self, login: Login | None) -> None:
+        """Authenticate connections that are opened from now on in this way."""
+        self._login = login
+
     # Internals.
 
     def _backoff(self, pauses_ms: tuple[float, float], jitter: float = 0.2) -> Backoff:

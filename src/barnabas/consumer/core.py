@@ -166,6 +166,12 @@ class ConsumerCore:
             await self.close(commit=False)
             raise
 
+    async def begin(self) -> None:
+        """Start the background work, which finds the cluster when there is one."""
+        self.client.start()
+        self.client.request_refresh()
+        await self.member.start()
+
     async def close(self, *, commit: bool = True, timeout_ms: float | None = None) -> None:
         """Leave the group (committing first with auto-commit) and stop everything."""
         deadline_ms = self.now_ms() + min(_CLOSE_SESSIONS_MS, self._timeout_ms(timeout_ms))

@@ -1,0 +1,361 @@
+"""Messages on their way to brokers, and the reports about them: what is behind `Producer`.
+
+`produce` never waits. A message whose topic is not known yet waits here, in order, while the loop
+looks for the topic; all others go straight into a batch. A batch that is done becomes one event,
+which calls the program's functions in its next poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from barnabas.blocking.loop_thread import LoopThread
+from barnabas.client.client_id import producer_client_id
+from barnabas.client.errors import KafkaTimeoutError, NetworkError
+from barnabas.compat.confluent_kafka.config import Settings
+from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
+from barnabas.compat.confluent_kafka.events import Events
+from barnabas.compat.confluent_kafka.failures import error_of, exception_of
+from barnabas.compat.confluent_kafka.message import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Message,
+)
+from barnabas.compat.confluent_kafka.notices import Notices
+from barnabas.compat.confluent_kafka.partitioners import choice
+from barnabas.config.clients.producer import ProducerOptions
+from barnabas.metadata.topic_names import illegal_name
+from barnabas.model.errors import BarnabasError
+from barnabas.producer.accumulator import PendingBatch, RecordFuture, Refusal
+from barnabas.producer.core import ProducerCore
+
+Result = TypeVar("Result")
+
+_CONNECT_MS = 30_000.0
+FOREVER_MS = 2_147_483_647.0
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """One message, and the function that is told of its delivery."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    headers: list[tuple[str, bytes | None]] | None
+    partition: int
+    timestamp_ms: int
+    on_delivery: Callable[..., object] | None
+    produced_s: float
+    future: RecordFuture | None = None
+
+
+class PurgedError(BarnabasError):
+    """`purge` was called before the message was delivered."""
+
+
+class Delivery:
+    """The messages of one producer."""
+
+    def __init__(self, options: ProducerOptions, settings: Settings) -> None:
+        self.options = options
+        self.settings = settings
+        self.events = Events()
+        self._lock = threading.RLock()
+        self._choose = choice(settings.partitioner)
+        self._waiting: dict[str, deque[Outgoing]] = {}
+        self._batches: dict[PendingBatch, deque[Outgoing]] = {}
+        self._undelivered = 0
+        self._client_id = producer_client_id(options)
+        self.thread = LoopThread(self._client_id)
+        self.core, self._notices = self.thread.call(self._open())
+        self.thread.hold(self.core)
+
+    async def _open(self) -> tuple[ProducerCore, Notices]:
+        core = ProducerCore(
+            self.options,
+            post=self.thread.post,
+            wait=_no_wait,
+            client_id=self._client_id,
+        )
+        notices = Notices(self.settings, self.events, core.cluster_client, self._statistics)
+        core.background(self._connect(core, notices))
+        return core, notices
+
+    async def _connect(self, core: ProducerCore, notices: Notices) -> None:
+        """Find the cluster, however long it takes: a producer may be created before its brokers."""
+        while True:
+            try:
+                await core.start(_CONNECT_MS)
+                return
+            except BarnabasError as failure:
+                notices.failed(failure)
+                await asyncio.sleep(self.options.reconnect_backoff_max_ms / 1000)
+
+    def __len__(self) -> int:
+        """Return how many messages the program has not been told the outcome of."""
+        return self._undelivered
+
+    # From the program's threads.
+
+    def produce(self, message: Outgoing) -> None:
+        """Queue a message, or raise why it cannot be."""
+        with self._lock:
+            if self._undelivered >= self.settings.queue_messages_max > 0:
+                raise BufferError("Local: Queue full")
+            waiting = self._waiting.get(message.topic)
+            if waiting is not None:
+                waiting.append(message)
+            elif not self._append(message):
+                _check_topic(message.topic)
+                self._waiting[message.topic] = deque([message])
+                self.thread.post(self._look_for, message.topic)
+            self._undelivered += 1
+
+    def _append(self, message: Outgoing) -> bool:
+        """Put a message into a batch; return False if its topic is not known."""
+        accumulator = self.core.accumulator
+        partition: int | None = message.partition
+        if message.partition < 0:
+            count = accumulator.partition_count(message.topic)
+            if not count:
+                return False
+            partition = self._choose(message.key, count)
+        taken = accumulator.append(
+            message.topic,
+            message.value,
+            message.key,
+            message.headers,
+            partition,
+            message.timestamp_ms or None,
+        )
+        if not isinstance(taken, RecordFuture):
+            if taken is Refusal.TOPIC:
+                return False
+            raise _refused(taken)
+        message.future = taken
+        batch = taken.batch
+        messages = self._batches.get(batch)
+        if messages is None:
+            self._batches[batch] = deque([message])
+            batch.watch(partial(self._done, batch))
+        else:
+            messages.append(message)
+        return True
+
+    def drop_waiting(self, failure: BarnabasError) -> None:
+        """Fail the messages whose topics are not known yet."""
+        with self._lock:
+            for topic in list(self._waiting):
+                self._fail_waiting(topic, failure)
+
+    def hurry(self, more: int) -> None:
+        """Have batches sent without lingering (1), or no longer (-1)."""
+        self.thread.post(self._hurry, more)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine on the loop; the program's functions are called meanwhile."""
+        outcome = asyncio.run_coroutine_threadsafe(work, self.thread.loop)
+        outcome.add_done_callback(lambda _: self.events.add(_nothing))
+        try:
+            while not outcome.done():
+                self.events.wait(None)
+                self.events.serve()
+        except BaseException:
+            outcome.cancel()
+            raise
+        return outcome.result()
+
+    def call(self, work: Coroutine[Any, Any, Result], timeout_s: float | None) -> Result:
+        """Run a coroutine on the loop; raise KafkaException for what it raises."""
+        try:
+            return self.thread.call(work, None if timeout_s is None else timeout_s * 1000)
+        except BarnabasError as failure:
+            raise exception_of(failure) from failure
+
+    async def appended(self) -> None:
+        """Wait until no message waits for its topic."""
+        while self._waiting:
+            await asyncio.sleep(0.005)
+
+    def close(self) -> None:
+        """Disconnect; what was not delivered is dropped."""
+        if not self.thread.running:
+            return
+        if self.thread.current:  # the last reference was one of the loop's own
+            self.thread.stop()
+            return
+
+        async def end() -> None:
+            self._notices.close()
+            await self.core.close(0.0)
+
+        try:
+            self.thread.call(end())
+        finally:
+            self.thread.stop()
+
+    # On the loop.
+
+    def _hurry(self, more: int) -> None:
+        self.core.sender.flushing += more
+        self.core.look_again()
+
+    def _look_for(self, topic: str) -> None:
+        self.core.background(self._find(topic))
+
+    async def _find(self, topic: str) -> None:
+        """Look for a topic, then append the messages that wait for it."""
+        limit_s = self.options.delivery_timeout_ms / 1000
+        while True:
+            try:
+                await self.core.topics.know(topic, self.settings.propagation_ms_max)
+            except KafkaTimeoutError as failure:
+                cause = failure.__cause__
+                if not isinstance(cause, NetworkError) and isinstance(cause, BarnabasError):
+                    self._fail_waiting(topic, cause)  # the cluster is there, the topic is not
+                    return
+                with self._lock:
+                    oldest_s = self._waiting[topic][0].produced_s
+                if time.monotonic() - oldest_s >= limit_s:
+                    self._fail_waiting(topic, failure)
+                    return
+            except BarnabasError as failure:
+                self._fail_waiting(topic, failure)
+                return
+            else:
+                if await self._append_waiting(topic):
+                    return
+
+    async def _append_waiting(self, topic: str) -> bool:
+        """Append what waits for a topic; return False if the topic is unknown again."""
+        while True:
+            with self._lock:
+                waiting = self._waiting.get(topic)
+                if not waiting:
+                    self._waiting.pop(topic, None)
+                    return True
+                try:
+                    if not self._append(waiting[0]):
+                        return False
+                    waiting.popleft()
+                    continue
+                except BufferError:
+                    pass
+                except KafkaException as failure:
+                    message = waiting.popleft()
+                    self._tell(deque([message]), failure.args[0])
+                    continue
+            await asyncio.sleep(0.01)  # memory is freed by batches that are done
+
+    def _fail_waiting(self, topic: str, failure: BarnabasError) -> None:
+        with self._lock:
+            messages = self._waiting.pop(topic, None)
+            if messages:
+                self._tell(messages, delivery_error(failure))
+
+    def _done(self, batch: PendingBatch) -> None:
+        with self._lock:
+            messages = self._batches.pop(batch)
+        ended_s = time.monotonic()
+        self.events.add(lambda: self._report(messages, None, ended_s))
+
+    def _tell(self, messages: deque[Outgoing], error: KafkaError) -> None:
+        ended_s = time.monotonic()
+        self.events.add(lambda: self._report(messages, error, ended_s))
+
+    # In the program's polls.
+
+    def _report(self, messages: deque[Outgoing], error: KafkaError | None, ended_s: float) -> None:
+        while messages:
+            message = messages.popleft()
+            with self._lock:
+                self._undelivered -= 1
+            if message.on_delivery is None:
+                continue
+            try:
+                self._report_one(message, error, ended_s)
+            except BaseException:
+                if messages:  # the next poll reports the others
+                    self.events.add(lambda: self._report(messages, error, ended_s))
+                raise
+
+    def _report_one(self, message: Outgoing, error: KafkaError | None, ended_s: float) -> None:
+        assert message.on_delivery is not None
+        partition, offset, timestamp = message.partition, -1001, (0, 0)
+        if message.future is not None:
+            partition = message.future.batch.partition.partition
+            failure = message.future.exception
+            if failure is not None:
+                error = delivery_error(failure)
+            else:
+                written = message.future.value
+                offset = written.offset
+                kind = TIMESTAMP_LOG_APPEND_TIME if written.timestamp_type else 0
+                timestamp = (kind or TIMESTAMP_CREATE_TIME, written.timestamp)
+        if error is None and self.settings.only_errors:
+            return
+        report: Message[Any, Any] = Message(
+            message.topic,
+            partition,
+            offset,
+            message.key,
+            message.value,
+            None,
+            error,
+            timestamp,
+            ended_s - message.produced_s,
+        )
+        message.on_delivery(error, report)
+
+    def _statistics(self) -> dict[str, Any]:
+        own = self.core.metrics()["producer-metrics"]
+        return {
+            "type": "producer",
+            "msg_cnt": self._undelivered,
+            "msg_max": self.settings.queue_messages_max,
+            "txmsgs": int(own.get("record-send-total", 0)),
+            "txmsg_bytes": int(own.get("byte-total", 0)),
+            "topics": {},
+        }
+
+
+def delivery_error(failure: BaseException) -> KafkaError:
+    """Return the error of a message that was not delivered."""
+    if isinstance(failure, PurgedError):
+        return KafkaError(KafkaError._PURGE_QUEUE)
+    return error_of(failure, timed_out=KafkaError._MSG_TIMED_OUT)
+
+
+def _check_topic(topic: str) -> None:
+    reason = illegal_name(topic)
+    if reason is not None:
+        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
+
+
+def _refused(refusal: Refusal) -> Exception:
+    """Return what `produce` raises for a message that cannot be queued."""
+    if refusal is Refusal.MEMORY:
+        return BufferError("Local: Queue full")
+    code, reason = {
+        Refusal.SIZE: (KafkaError.MSG_SIZE_TOO_LARGE, "it is larger than message.max.bytes"),
+        Refusal.PARTITION: (KafkaError._UNKNOWN_PARTITION, "the topic has no such partition"),
+        Refusal.EMPTY: (KafkaError._INVALID_ARG, "it needs at least one of key and value"),
+        Refusal.CLOSED: (KafkaError._STATE, "no transaction is open"),
+    }.get(refusal, (KafkaError._INVALID_ARG, refusal.name.lower()))
+    return KafkaException(KafkaError(code, f"Unable to produce message: {reason}"))
+
+
+def _no_wait(core: ProducerCore, batch: PendingBatch, timeout: float | None) -> None:
+    raise AssertionError("reports are events: nothing waits for a batch")
+
+
+def _nothing() -> None:
+    """Wake a thread that waits for events."""

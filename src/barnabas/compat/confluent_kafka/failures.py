@@ -1,0 +1,87 @@
+"""From our exceptions to librdkafka's errors."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from barnabas.client.errors import (
+    AuthenticationFailedError,
+    CommitFailedError,
+    IllegalStateError,
+    KafkaTimeoutError,
+    LogTruncationError,
+    NetworkError,
+    NoBrokersAvailable,
+    NoOffsetForPartitionError,
+    TransactionAbortedError,
+)
+from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.producer.transaction import FATAL
+
+_LOCAL: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
+    (AuthenticationFailedError, KafkaError._AUTHENTICATION),
+    (NoBrokersAvailable, KafkaError._ALL_BROKERS_DOWN),
+    (KafkaTimeoutError, KafkaError._TIMED_OUT),
+    (NetworkError, KafkaError._TRANSPORT),
+    (CommitFailedError, KafkaError.UNKNOWN_MEMBER_ID),
+    (NoOffsetForPartitionError, KafkaError._AUTO_OFFSET_RESET),
+    (LogTruncationError, KafkaError._LOG_TRUNCATION),
+    (TransactionAbortedError, KafkaError._PURGE_QUEUE),
+    (IllegalStateError, KafkaError._STATE),
+    (InvalidValueError, KafkaError._INVALID_ARG),
+    (TimeoutError, KafkaError._TIMED_OUT),
+)
+
+
+def error_of(failure: BaseException, timed_out: int = KafkaError._TIMED_OUT) -> KafkaError:
+    """Return the error that describes an exception; `timed_out` is the code of a timeout."""
+    retriable = bool(getattr(failure, "retriable", False))
+    for kind, code in _LOCAL:
+        if isinstance(failure, kind):
+            if code == KafkaError._TIMED_OUT:
+                code = timed_out
+            return KafkaError(code, str(failure), retriable=retriable)
+    if isinstance(failure, RequestError):
+        return KafkaError(int(failure.code), str(failure), retriable=retriable)
+    return KafkaError(KafkaError._FAIL, f"{type(failure).__name__}: {failure}")
+
+
+def transaction_error_of(failure: BaseException, *, open_: bool) -> KafkaError:
+    """Return the error of a transactional call; `open_`: a transaction can still be aborted."""
+    if isinstance(failure, RequestError) and failure.code in FATAL:
+        code = int(failure.code)
+        if failure.code is ErrorCode.PRODUCER_FENCED:
+            code = KafkaError._FENCED
+        return KafkaError(code, str(failure), fatal=True)
+    error = error_of(failure)
+    abortable = open_ and not isinstance(failure, (KafkaTimeoutError, IllegalStateError))
+    return KafkaError(
+        error.code(), error.str(), retriable=error.retriable(), txn_requires_abort=abortable
+    )
+
+
+def exception_of(failure: BaseException) -> KafkaException:
+    """Return what a call raises for an exception of ours."""
+    raised = KafkaException(error_of(failure))
+    raised.__cause__ = failure
+    return raised
+
+
+def invalid(reason: str) -> KafkaException:
+    """Return what an invalid option or argument raises."""
+    return KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
+
+
+def settle(future: Future[Any], outcome: object) -> None:
+    """Give a future a result, or the exception that describes a failure."""
+    if future.done():
+        return
+    if isinstance(outcome, KafkaException):
+        future.set_exception(outcome)
+    elif isinstance(outcome, BaseException):
+        future.set_exception(exception_of(outcome))
+    else:
+        future.set_result(outcome)
