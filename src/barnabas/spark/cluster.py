@@ -24,6 +24,7 @@ from barnabas.model.isolation import IsolationLevel
 from barnabas.spark.micro_batch import TopicSnapshot
 from barnabas.spark.offset_limits import OffsetLimits
 from barnabas.spark.topic_selection import SelectedTopic, TopicSelection
+from barnabas.structs import OffsetAndMetadata
 
 Result = TypeVar("Result")
 
@@ -67,9 +68,13 @@ class Cluster:
             found |= self._call(self._offsets(times))
         return limits.resolve(partitions, found, snapshot.latest)
 
-    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets of a group that has no members."""
-        for partition, failure in self._call(self._commit(group, offsets)).items():
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
+        """Commit offsets of a group that has no members, each with the metadata."""
+        committed = {
+            partition: OffsetAndMetadata(offset, metadata, -1)
+            for partition, offset in offsets.items()
+        }
+        for partition, failure in self._call(self._commit(group, committed)).items():
             if failure is not None:
                 raise BarnabasError(
                     f"offsetGroup={group}: {partition} was not committed: {failure}"
@@ -115,7 +120,7 @@ class Cluster:
         return {partition: each.offset for partition, each in found.items()}
 
     async def _commit(
-        self, group: str, offsets: Mapping[TopicPartition, int]
+        self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> Mapping[TopicPartition, BarnabasError | None]:
         return await commit_offsets(await self._opened(), group, offsets)
 

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import (
 
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.query_progress import QueryProgress
 from barnabas.spark.cluster import Cluster
 from barnabas.spark.micro_batch import MicroBatchPlanner, TopicSnapshot
 from barnabas.spark.offset_ranges import OffsetRange, plan_tasks
@@ -136,6 +137,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner = MicroBatchPlanner(options)
         self._snapshot: TopicSnapshot | None = None
         self._committed: Mapping[TopicPartition, int] = {}
+        self._batches = 0
+        self._began_ms = _now_ms()
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the offset before the first batch, which has no offsets of partitions."""
@@ -179,6 +182,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         until = parse_source_offset(end)
         if until is None or start == end:
             return []
+        self._batches += 1
         ranges = ranges_between(parse_source_offset(start), until)
         ranges = self._planner.drop_replaced_topics(
             ranges, until, self._snapshot or self._refresh()
@@ -229,5 +233,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _commit(self, done: SourceOffset) -> None:
         group = self._options.offset_group
         if group is not None and done.offsets and done.offsets != self._committed:
-            self._cluster.commit(group, done.offsets)
+            progress = QueryProgress(self._batches, _now_ms(), self._began_ms)
+            self._cluster.commit(group, done.offsets, progress.text())
             self._committed = done.offsets
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

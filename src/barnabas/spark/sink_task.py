@@ -18,6 +18,7 @@ restarted. Transactions are atomic task by task, not across tasks.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.query_progress import QueryProgress
 from barnabas.producer.handle import TransactionHandle
 from barnabas.producer.many import ManyFuture
 from barnabas.spark.sink_rows import SinkRows
@@ -112,7 +114,10 @@ def send_transaction(
         rows, topic = _send(producer, sink_rows, batches)
         if topic is None:
             return 0, None
-        marker = {TopicPartition(topic, 0): OffsetAndMetadata(batch + 1, "", -1)}
+        progress = QueryProgress(
+            batch, time.time_ns() // 1_000_000, query=task.query, task=task.task
+        )
+        marker = {TopicPartition(topic, 0): OffsetAndMetadata(batch + 1, progress.text(), -1)}
         producer.send_offsets_to_transaction(marker, task.transactional_id)
         return rows, producer.hand_over()
 
