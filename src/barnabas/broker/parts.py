@@ -131,6 +131,7 @@ class Parts:
     shared_tokens: SharedTokens
     sasl: Sasl
     network: SocketServer
+    request_metrics: RequestMetrics
     address_changes: AddressChanges
     # monitoring
     cluster_peers: Peers
@@ -455,6 +456,7 @@ def build_parts(
         shared_tokens=shared_tokens,
         sasl=sasl,
         network=network,
+        request_metrics=request_metrics,
         address_changes=AddressChanges(network, registration, cluster, options, now_ms),
         cluster_peers=cluster_peers,
         cluster_exporter=ClusterExporter(cluster, cluster_peers.ask),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import NamedTuple
 
 from barnabas.controller.knowledge import Knowledge
@@ -22,8 +23,12 @@ class ClusterTotals(NamedTuple):
     brokers: int = 0
 
 
-def count_cluster(knowledge: Knowledge) -> ClusterTotals:
-    """Count everything once."""
+RUN = 1000
+"""How many partitions are counted, at a microsecond each, before the broker may go on."""
+
+
+def count_cluster(knowledge: Knowledge) -> Generator[None, None, ClusterTotals]:
+    """Count everything once, and return the numbers; yield where the broker may go on meanwhile."""
     deleting = knowledge.deleting
     offline = sum(
         key.topic not in deleting
@@ -31,7 +36,9 @@ def count_cluster(knowledge: Knowledge) -> ClusterTotals:
     )
     not_preferred = 0
     topics = knowledge.topics
-    for key, held in knowledge.leaderships.items():
+    for number, (key, held) in enumerate(list(knowledge.leaderships.items())):
+        if number % RUN == RUN - 1:
+            yield
         topic = topics.get(key.topic)
         if topic is None or key.topic in deleting:
             continue
@@ -39,7 +46,10 @@ def count_cluster(knowledge: Knowledge) -> ClusterTotals:
         if assignment is not None and assignment.replicas[:1] != (held.leader,):
             not_preferred += 1
     to_delete = undeletable = blocked = 0
-    for name in deleting:
+    for name in list(deleting):
+        yield
+        if name not in deleting:
+            continue  # it is gone by now
         replicas = knowledge.replicas_of(name)
         phases = [knowledge.replica_phase(replica) for replica in replicas]
         to_delete += sum(phase is not ReplicaPhase.DELETED for phase in phases)

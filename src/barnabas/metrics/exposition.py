@@ -111,15 +111,15 @@ class Exposition:
             collected = collector.collect()
             while True:
                 try:
-                    metric, series = next(collected)
+                    family = next(collected)
                 except StopIteration:
                     break
                 except Exception as failure:  # noqa: BLE001  the other metrics are readable
                     self.failures.append((type(collector).__name__, failure))
                     break
-                yield from self._pause()  # a collector may count all partitions before it yields
-                if self._wants(metric):
-                    yield from self._collected(metric, series)
+                yield from self._pause()
+                if family is not None and self._wants(family[0]):
+                    yield from self._collected(*family)
         self._gauge(OMITTED_FAMILIES, len(self.omitted))
         yield from self._written()
 

@@ -69,7 +69,7 @@ def _all(
         yield metric, _of_instruments(metric, instruments, times)
     for collector in registry.collectors:
         try:
-            for metric, series in collector.collect():
+            for metric, series in filter(None, collector.collect()):
                 yield metric, _of_series(series, times)
         except Exception:  # the other metrics are readable
             logger.exception("metrics of %s are left out", type(collector).__name__)

@@ -36,12 +36,13 @@ _KINDS: dict[Kind, type[Instrument]] = {
 class Collector(Protocol):
     """Reads numbers from the parts that have them, when they are scraped."""
 
-    def collect(self) -> Iterator[tuple[Metric, Iterable[tuple[str, float]]]]:
+    def collect(self) -> Iterator[tuple[Metric, Iterable[tuple[str, float]]] | None]:
         """Yield each metric once, with the label text and the value of each of its series.
 
-        The text is `metric.label_text`'s; a collector of many series keeps it. The broker goes on
-        between any two series, so what is iterated over must be a copy. It is iterated over, or
-        dropped, before the next metric is asked for.
+        None stands for no metric: a collector that counts for long yields it now and then. The text
+        is `metric.label_text`'s; a collector of many series keeps it. The broker goes on between
+        any two series, and at None, so what is iterated over must be a copy. It is iterated over,
+        or dropped, before the next metric is asked for.
         """
 
 

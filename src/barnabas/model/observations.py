@@ -87,3 +87,124 @@ class DiaryEntry:
     text: str
     data: Mapping[str, Any]
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of this process's log."""
+
+    number: int
+    """Counts the lines of the process, from 1."""
+    time_ms: int
+    level: int
+    """As in the module logging."""
+    logger: str
+    text: str
+    """The message, and the traceback below it."""
+
+    @property
+    def level_name(self) -> str:
+        """The level as Kafka calls it."""
+        names = ((50, "FATAL"), (40, "ERROR"), (30, "WARN"), (20, "INFO"), (10, "DEBUG"))
+        return next((name for number, name in names if self.level >= number), "TRACE")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSeen:
+    """One request that was answered, and where its time went."""
+
+    time_ms: int
+    api: str
+    version: int
+    client_id: str
+    principal: str
+    host: str
+    size_bytes: int
+    queue_ms: float
+    local_ms: float
+    remote_ms: float
+    throttle_ms: float
+    send_ms: float
+    error: str
+    """The last error in its response; empty without one."""
+
+    @property
+    def total_ms(self) -> float:
+        """How long the request took; what its client is told to wait comes afterwards."""
+        return self.queue_ms + self.local_ms + self.remote_ms + self.send_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSeen:
+    """An error that a client was answered."""
+
+    api: str
+    error: str
+    client_id: str
+    count: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingSeen:
+    """A request that is not answered yet."""
+
+    api: str
+    client_id: str
+    principal: str
+    host: str
+    waiting_ms: int
+    awaits: str
+    """What it waits for, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsSeen:
+    """What this broker saw of its clients' requests, and what waits now."""
+
+    recent: Sequence[RequestSeen]
+    """The newest first."""
+    slowest: Sequence[RequestSeen]
+    errors: Sequence[ErrorSeen]
+    """The most frequent first."""
+    waiting: Sequence[WaitingSeen]
+    """The longest first, at most a few hundred."""
+    waiting_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicClient:
+    """A client that writes to a topic at this broker, or reads it."""
+
+    api: str
+    client_id: str
+    principal: str
+    host: str
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCounts:
+    """What a topic had at this broker since the start."""
+
+    bytes_in: int
+    bytes_out: int
+    messages_in: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """One partition's log at this broker: what retention and compaction have made of it."""
+
+    partition: int
+    segments: int
+    size_bytes: int
+    start_offset: int
+    end_offset: int
+    oldest_ms: int | None
+    """The largest timestamp of the oldest segment, from which its retention counts."""
+    cleaned_offset: int | None
+    """Up to where it was compacted; None if it is not."""
+    dirty_bytes: int | None
+    """Bytes that were not compacted yet."""
+    is_compacting: bool

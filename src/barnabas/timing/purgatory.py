@@ -33,6 +33,11 @@ class DelayedOperation(ABC):
         self._timer: Timer | None = None
         self._purgatory: Purgatory | None = None
 
+    @property
+    def keys(self) -> tuple[Hashable, ...]:
+        """What it is watched under while it waits."""
+        return self._keys
+
     @abstractmethod
     def try_complete(self) -> bool:
         """Return whether the operation can be completed now."""

@@ -36,7 +36,7 @@ def read(broker: Broker) -> Scrape:
             value = instrument.count if isinstance(instrument, Histogram) else instrument.value
             found[metric.name, label_text(metric.labels, values)] = value
     for collector in broker.metrics.collectors:
-        for metric, series in collector.collect():
+        for metric, series in filter(None, collector.collect()):
             for labels, value in series:
                 key = metric.name, labels
                 assert key not in found, f"{key} is there twice"

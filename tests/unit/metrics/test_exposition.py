@@ -195,6 +195,21 @@ def test_it_pauses_as_soon_as_a_slice_is_over() -> None:
     assert len(parse(b"".join(chunks).decode()).series(SIZE.name)) == 10 * RUN
 
 
+def test_it_pauses_while_a_collector_counts() -> None:
+    class Counting:
+        def collect(self) -> Iterator[tuple[Metric, Iterable[tuple[str, float]]] | None]:
+            yield from [None] * 9
+            yield FILES, [("", 7.0)]
+
+    ticks = count()
+    registry = Registry()
+    registry.add_collector(Counting())
+    exposition = Exposition(registry, Form(), lambda: next(ticks) * SLICE_S)
+    chunks = list(exposition.chunks())
+    assert chunks.count(b"") >= 9
+    assert parse(b"".join(chunks).decode()).value(FILES.name) == 7
+
+
 def test_large_scrapes_are_sent_in_chunks() -> None:
     chunks = [each for each in Exposition(sized(10_000), Form(), frozen).chunks() if each]
     assert len(chunks) > 3

@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 
 from barnabas.broker.loop import offload, spawn
+from barnabas.broker.monitoring.log_states import log_states
+from barnabas.broker.monitoring.request_view import RequestView
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.logs import Logs
+from barnabas.logging.line_ring import LineRing
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.registry import Registry
@@ -26,8 +29,13 @@ from barnabas.model.observations import (
     DiaryEntry,
     Directory,
     Health,
+    LogLine,
+    LogState,
+    RequestsSeen,
     RequestTimes,
     Sample,
+    TopicClient,
+    TopicCounts,
 )
 
 logger = logging.getLogger("barnabas.console")
@@ -64,6 +72,7 @@ class ConsoleWindow:
         reached_by: Callable[[], str],
         diary: Callable[[str, int], Sequence[DiaryEntry]] | None = None,
         lag_seconds: Callable[[str], Mapping[tuple[str, int], float]] | None = None,
+        requests: RequestView | None = None,
     ) -> None:
         """`reached_by` names the listener whose addresses are shown."""
         self._broker_id = broker_id
@@ -77,6 +86,8 @@ class ConsoleWindow:
         self._reached_by = reached_by
         self._diary = diary
         self._lag_seconds = lag_seconds
+        self._requests = requests
+        self._lines = LineRing()
         self._started_ms = wall_ms()
         self._samples: deque[Sample] = deque(maxlen=SAMPLES_MAX)
         self._directories: list[Directory] = []
@@ -169,10 +180,50 @@ class ConsoleWindow:
         """Return the lag in seconds of a group's partitions, as far as it is known."""
         return {} if self._lag_seconds is None else self._lag_seconds(group)
 
+    def log_lines(
+        self, *, level: int = 0, logger: str = "", text: str = "", limit: int = 100
+    ) -> Sequence[LogLine]:
+        """Return the last lines of this process's log, the newest first."""
+        return self._lines.lines(level=level, logger=logger, text=text, limit=limit)
+
+    def requests(self) -> RequestsSeen:
+        """Return what was seen of requests, and what waits now."""
+        if self._requests is None:
+            return RequestsSeen((), (), (), (), 0)
+        return self._requests.seen()
+
+    def topic_clients(self, topic: str) -> Sequence[TopicClient]:
+        """Return who has lately written to a topic at this broker, or read it."""
+        return () if self._requests is None else self._requests.clients_of(topic)
+
+    def topic_counts(self, topic: str) -> TopicCounts:
+        """Return the traffic of a topic at this broker."""
+        traffic = self._partitions.traffic.of_topic(topic)
+        if traffic is None:
+            return TopicCounts(0, 0, 0)
+        return TopicCounts(traffic.bytes_in, traffic.bytes_out, traffic.messages_in)
+
+    def log_states(self, topic: str) -> Sequence[LogState]:
+        """Return the state of the logs that this broker has of a topic."""
+        return log_states(self._partitions, topic)
+
     # looking
+
+    def watch(self) -> None:
+        """Begin to keep log lines and requests."""
+        logging.getLogger().addHandler(self._lines)
+        if self._requests is not None:
+            self._requests.start()
+
+    def unwatch(self) -> None:
+        """Keep no more of them."""
+        logging.getLogger().removeHandler(self._lines)
+        if self._requests is not None:
+            self._requests.stop()
 
     async def start(self) -> None:
         """Look a first time, and then every five seconds."""
+        self.watch()
         await self.look()
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(SAMPLE_S, self._turn)
@@ -180,6 +231,7 @@ class ConsoleWindow:
 
     async def stop(self) -> None:
         """Look no more."""
+        self.unwatch()
         for handle in (self._timer, self._tick):
             if handle is not None:
                 handle.cancel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from barnabas.broker.cluster.controller_commands import ControllerCommands
 from barnabas.broker.cluster.controller_host import ControllerHost
@@ -21,11 +21,11 @@ class ControllerGauges:
         self._control = control
         self._counted: tuple[Term, int, ClusterTotals] | None = None
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Yield the families; see `Collector`."""
         controller = self._controller
         term = controller.term
-        totals = self._totals(term)
+        totals = yield from self._totals(term)
         yield catalogue.ACTIVE, [("", 0 if term is None else 1)]
         yield catalogue.STATE, [("", 0 if term is None else int(term.state))]
         yield catalogue.EPOCH, [("", self._control.controller_epoch)]
@@ -50,12 +50,13 @@ class ControllerGauges:
             ],
         )
 
-    def _totals(self, term: Term | None) -> ClusterTotals:
+    def _totals(self, term: Term | None) -> Generator[None, None, ClusterTotals]:
         """Return the numbers after the last event; zeros unless this is the controller."""
         if term is None:
             self._counted = None
             return ClusterTotals()
         events, known = self._controller.metrics.events, self._counted
         if known is None or known[0] is not term or known[1] != events:
-            known = self._counted = term, events, count_cluster(term.knowledge)
+            known = term, events, (yield from count_cluster(term.knowledge))
+            self._counted = known
         return known[2]

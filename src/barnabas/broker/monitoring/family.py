@@ -1,4 +1,7 @@
-"""What collectors yield: a metric, and the label text and value of each of its series."""
+"""What collectors yield: a metric, and the label text and value of each of its series.
+
+One that counts many partitions before its first metric yields None after each run of them.
+"""
 
 from __future__ import annotations
 
@@ -8,3 +11,6 @@ from typing import TypeAlias
 from barnabas.metrics.metric import Metric
 
 Family: TypeAlias = tuple[Metric, Iterable[tuple[str, float]]]
+
+RUN = 1000
+"""How many partitions are counted, at a microsecond each, before the broker may go on."""

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from barnabas.broker.cluster.controller_host import ControllerHost
-from barnabas.broker.monitoring.family import Family
+from barnabas.broker.monitoring.family import RUN, Family
 from barnabas.broker.monitoring.label_texts import LabelTexts
 from barnabas.broker.monitoring.leaderless import Leaderless, leaderless
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
@@ -23,6 +23,7 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.catalogue import cluster as exporter
 from barnabas.metrics.catalogue import logs, replication
 from barnabas.metrics.metric import Metric
+from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 
 Read: TypeAlias = Callable[[Partition], float]
@@ -115,15 +116,22 @@ class PartitionSeries:
         self._topic_texts = LabelTexts("topic")
         self._follower_texts = LabelTexts("clientId", "topic", "partition")
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Yield the families; see `Collector`."""
         term = self._controller.term
         unled = leaderless(term.knowledge) if term is not None else []
         keys = list(self._partitions)
         replicas = list(self._partitions.values())
         own = self._broker_id
-        led_keys = [key for key, each in zip(keys, replicas, strict=True) if each.leader == own]
-        led = [each for each in replicas if each.leader == own]
+        led_keys: list[TopicPartition] = []
+        led: list[Partition] = []
+        for first in range(0, len(keys), RUN):
+            run = slice(first, first + RUN)
+            for key, partition in zip(keys[run], replicas[run], strict=True):
+                if partition.leader == own:
+                    led_keys.append(key)
+                    led.append(partition)
+            yield None
         yield exporter.TOPIC_PARTITIONS, self._topics(unled)
         of = self._texts.of
         self._texts.begin()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
+from barnabas.broker.monitoring.family import RUN
 from barnabas.replication.partition import Partition
 
 LATE_AFTER_MS = 300_000
@@ -26,29 +27,34 @@ class PartitionTotals(NamedTuple):
 
 
 def count_partitions(
-    partitions: Iterable[Partition], broker_id: int, now_ms: int, transaction_ms_max: int
-) -> PartitionTotals:
-    """Count in one pass; it is short, because nothing else runs meanwhile."""
+    partitions: Sequence[Partition], broker_id: int, now_ms: int, transaction_ms_max: int
+) -> Generator[None, None, PartitionTotals]:
+    """Count in one pass, and return the numbers; yield where the broker may go on meanwhile.
+
+    So a partition that changes during the pass is counted as it was or as it is.
+    """
     hosted = led = under = under_min = at_min = reassigning = producer_ids = late = 0
     late_before_ms = now_ms - transaction_ms_max - LATE_AFTER_MS
-    for partition in partitions:
-        hosted += 1
-        if partition.leader != broker_id:
-            continue
-        led += 1
-        log = partition.log
-        in_sync = len(partition.isr)
-        if in_sync < len(partition.replicas) and partition.is_under_replicated:
-            under += 1
-        if in_sync <= log.options.min_insync_replicas:
-            min_isr = partition.min_isr
-            under_min += in_sync < min_isr
-            at_min += in_sync == min_isr
-        if partition.adding or partition.removing:
-            reassigning += 1
-        producers = log.producers
-        producer_ids += len(producers)
-        if producers.first_unstable_offset is not None:
-            open_ms = producers.oldest_open_ms
-            late += open_ms is not None and 0 < open_ms < late_before_ms
+    for first in range(0, len(partitions), RUN):
+        for partition in partitions[first : first + RUN]:
+            hosted += 1
+            if partition.leader != broker_id:
+                continue
+            led += 1
+            log = partition.log
+            in_sync = len(partition.isr)
+            if in_sync < len(partition.replicas) and partition.is_under_replicated:
+                under += 1
+            if in_sync <= log.options.min_insync_replicas:
+                min_isr = partition.min_isr
+                under_min += in_sync < min_isr
+                at_min += in_sync == min_isr
+            if partition.adding or partition.removing:
+                reassigning += 1
+            producers = log.producers
+            producer_ids += len(producers)
+            if producers.first_unstable_offset is not None:
+                open_ms = producers.oldest_open_ms
+                late += open_ms is not None and 0 < open_ms < late_before_ms
+        yield
     return PartitionTotals(hosted, led, under, under_min, at_min, reassigning, producer_ids, late)

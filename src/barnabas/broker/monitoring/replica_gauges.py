@@ -39,10 +39,10 @@ class ReplicaGauges:
         self._options = options
         self._now_ms = now_ms
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Yield the families; see `Collector`."""
-        totals = count_partitions(
-            self._partitions.values(),
+        totals = yield from count_partitions(
+            list(self._partitions.values()),
             self._broker_id,
             self._now_ms(),
             self._options().transaction_max_timeout_ms,
@@ -57,7 +57,10 @@ class ReplicaGauges:
         yield catalogue.LATE_TRANSACTIONS, [("", totals.late_transactions)]
         yield catalogue.OFFLINE_REPLICAS, [("", self._offline())]
         fetchers = [fetcher for _, fetcher in self._fetchers.named()]
-        longest = max((lag for fetcher in fetchers for _, lag in fetcher.lags()), default=0)
+        longest = 0
+        for fetcher in fetchers:
+            longest = max(longest, max((lag for _, lag in fetcher.lags()), default=0))
+            yield None
         lowest = min((fetcher.fetches_per_second for fetcher in fetchers), default=0.0)
         failed = sum(len(fetcher.failed) for fetcher in fetchers)
         dead = sum(fetcher.has_crashed for fetcher in fetchers)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from barnabas.broker.monitoring.family import Family
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.metrics.catalogue import traffic as catalogue
-from barnabas.metrics.metric import Metric, label_text
+from barnabas.metrics.metric import label_text
 
 OF_TOPICS = {
     catalogue.BYTES_IN: "bytes_in",
@@ -40,10 +41,11 @@ class TrafficSeries:
     def __init__(self, partitions: HostedPartitions) -> None:
         self._partitions = partitions
 
-    def collect(self) -> Iterator[tuple[Metric, Iterable[tuple[str, float]]]]:
+    def collect(self) -> Iterator[Family | None]:
         """Yield each number of all topics, then those of replication."""
         traffic = self._partitions.traffic
-        traffic.keep(self._partitions.values())
+        for _ in traffic.keep(self._partitions.values()):
+            yield None
         for metric, field in OF_TOPICS.items():
             series: list[tuple[str, float]] = [("", traffic.total(field))]
             by_topic = dict(traffic.by_topic(field))

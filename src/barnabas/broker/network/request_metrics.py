@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from barnabas.broker.network.request import Counts, Request
 from barnabas.broker.network.request_log import LoggedCounts
+from barnabas.broker.network.request_watch import RequestWatch, WatchedCounts
 from barnabas.broker.network.response_errors import Failed, error_lines
 from barnabas.broker.network.router import Served
 from barnabas.metrics.catalogue import requests as catalogue
@@ -86,7 +87,7 @@ class ErrorCounts:
 
     def __init__(self) -> None:
         self.none = 0
-        self.failed: Failed = {}
+        self.failed = Failed()
 
 
 class RequestKind:
@@ -309,6 +310,7 @@ class RequestMetrics:
         """How long appends that probably waited for a disk took."""
         self._served = served
         self._logs_requests = False
+        self._watch: RequestWatch | None = None
         self._registry = registry
         self._kinds: dict[str, list[RequestKind]] = {}
         """By name; those of an API with several names are all of them."""
@@ -318,15 +320,26 @@ class RequestMetrics:
     def log_requests(self, on: bool) -> None:
         """Begin or end to log every request."""
         self._logs_requests = on
+        self._wrap_all()
+
+    def watch_requests(self, watch: RequestWatch | None) -> None:
+        """Show every request to a watch from now on, or to none."""
+        self._watch = watch
+        self._wrap_all()
+
+    def _wrap_all(self) -> None:
         for key, versions in self.by_version.items():
             for version, counts in enumerate(versions):
                 if counts is not None:
-                    versions[version] = self._logged(counts, self._served[key])
+                    versions[version] = self._wrapped(counts, self._served[key])
 
-    def _logged(self, counts: Counts, served: Served[Any]) -> Counts:
-        """Return what counts requests, wrapped if they are to be logged."""
-        if isinstance(counts, LoggedCounts):
+    def _wrapped(self, counts: Counts, served: Served[Any]) -> Counts:
+        """Return what counts requests, wrapped if they are to be watched or logged."""
+        while isinstance(counts, LoggedCounts | WatchedCounts):
             counts = counts.counts
+        if self._watch is not None:
+            name = served.api.name
+            counts = WatchedCounts(counts, name, self._errors[name], self._watch)
         return LoggedCounts(counts, served.api) if self._logs_requests else counts
 
     def begin(self, served: Served[Any], version: int) -> Counts:
@@ -341,7 +354,7 @@ class RequestMetrics:
         if api in OTHER_NAMES:
             (other,) = self._kinds[OTHER_NAMES[api]]
             counts.other = self._counts(other, served, version, errors)
-        chosen = self.by_version[served.api.key][version] = self._logged(counts, served)
+        chosen = self.by_version[served.api.key][version] = self._wrapped(counts, served)
         return chosen
 
     def _counts(

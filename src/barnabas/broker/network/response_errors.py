@@ -8,12 +8,23 @@ called for every response, because a call of their own would cost as much as the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from barnabas.wire.schema import Message, Struct
 
 CODE = "error_code"
-Failed: TypeAlias = dict[int, int]
+
+
+class Failed(dict[int, int]):
+    """How often each code other than 0 occurred, and what came last."""
+
+    changes = 0
+    """How many codes were counted."""
+    last = 0
+
+    def __setitem__(self, code: int, count: int) -> None:
+        super().__setitem__(code, count)
+        self.changes += 1
+        self.last = code
 
 
 def error_lines(response: type[Message], version: int) -> Iterator[str]:

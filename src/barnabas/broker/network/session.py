@@ -31,3 +31,5 @@ class Session:
     software_name: str = "unknown"
     software_version: str = "unknown"
     client_port: int = 0
+    client_id: str | None = None
+    """The client id of the last request that was watched; None while nobody looks."""

@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.loop import spawn
-from barnabas.broker.network.connection import Dispatcher
+from barnabas.broker.network.connection import Connection, Dispatcher
 from barnabas.broker.network.connection_limits import ConnectionLimits, ListenerLimits
 from barnabas.broker.network.listener import Listener, SocketOptions
 from barnabas.broker.network.listener_counts import ListenerCounts
@@ -161,6 +161,13 @@ class SocketServer:
                 session = connection.session
                 found[session.software_name, session.software_version, listener.name] += 1
         yield from found.items()
+
+    def in_handling(self) -> Iterator[Connection]:
+        """Yield the connections whose request is not answered yet."""
+        for listener in self._listeners + self._retired:
+            for connection in listener.connections:
+                if not connection.is_idle:
+                    yield connection
 
     @property
     def endpoints(self) -> list[Endpoint]:

@@ -18,6 +18,8 @@ from barnabas.replication.topic_traffic import FIELDS, PRODUCE_FIELDS, TopicTraf
 logger = logging.getLogger("barnabas.broker")
 
 TOPICS_MAX = 10_000
+RUN = 1000
+"""How many partitions are looked at, at a microsecond each, before the broker may go on."""
 OTHER = "__other__"
 """Stands for all topics beyond TOPICS_MAX."""
 
@@ -72,20 +74,30 @@ class Traffic:
         if traffic is not None:
             traffic.move(FIELDS, self._gone)
 
-    def keep(self, hosted: Iterable[Partition]) -> None:
-        """Drop the numbers of topics that are not hosted or led any longer."""
+    def keep(self, hosted: Iterable[Partition]) -> Iterator[None]:
+        """Drop the numbers of topics that are not hosted or led any longer.
+
+        Yield now and then, where the broker may go on: topics that come meanwhile are kept.
+        """
+        known, partitions = list(self._topics.items()), list(hosted)
         topics: dict[str, bool] = {}
-        for partition in hosted:
-            if partition.traffic is not None:
-                topic = partition.topic_partition.topic
-                topics[topic] = topics.get(topic, False) or partition.is_assigned_leader
-        for topic, traffic in list(self._topics.items()):
+        for first in range(0, len(partitions), RUN):
+            for partition in partitions[first : first + RUN]:
+                if partition.traffic is not None:
+                    topic = partition.topic_partition.topic
+                    topics[topic] = topics.get(topic, False) or partition.is_assigned_leader
+            yield
+        for topic, traffic in known:
             if topic == OTHER:
                 continue
             if topic not in topics:
                 self.topic_deleted(topic)
             elif not topics[topic]:
                 traffic.move(PRODUCE_FIELDS, self._gone)
+
+    def of_topic(self, topic: str) -> TopicTraffic | None:
+        """Return the numbers of a topic; None if it had no traffic."""
+        return self._topics.get(topic)
 
     def by_topic(self, field: str) -> Iterator[tuple[str, int]]:
         """Yield topics and one of their numbers, where it is not 0."""

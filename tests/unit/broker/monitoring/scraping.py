@@ -15,7 +15,7 @@ def collected(*collectors: Collector) -> Series:
     found: Series = {}
     seen: set[Metric] = set()
     for collector in collectors:
-        for metric, series in collector.collect():
+        for metric, series in filter(None, collector.collect()):
             assert metric not in seen, f"{metric.name} came twice"
             seen.add(metric)
             for text, value in series:

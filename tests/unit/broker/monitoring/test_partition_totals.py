@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.generators import returned
 
+from barnabas.broker.monitoring.family import RUN
 from barnabas.broker.monitoring.partition_totals import (
     LATE_AFTER_MS,
     PartitionTotals,
@@ -45,7 +47,7 @@ def partition(
 
 
 def count(*partitions: Partition, now_ms: int = NOW) -> PartitionTotals:
-    return count_partitions(partitions, 0, now_ms, MAX_MS)
+    return returned(count_partitions(partitions, 0, now_ms, MAX_MS))
 
 
 def test_each_partition_is_judged_by_its_leader(tmp_path: Path, pool: FilePool) -> None:
@@ -89,3 +91,10 @@ def test_a_transaction_is_late_when_its_coordinator_has_lost_it(
     just_ms = NOW + MAX_MS + LATE_AFTER_MS
     assert count(led, now_ms=just_ms).late_transactions == 0
     assert count(led, now_ms=just_ms + 1).late_transactions == 1
+
+
+def test_the_broker_goes_on_after_each_run(tmp_path: Path, pool: FilePool) -> None:
+    led = partition(pool, tmp_path, 0, Role(0, 0, (0,), (0,)))
+    counting = count_partitions([led] * (3 * RUN + 1), 0, NOW, MAX_MS)
+    assert len(list(counting)) == 4
+    assert count(*[led] * (3 * RUN + 1)).led == 3 * RUN + 1
