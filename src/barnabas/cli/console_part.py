@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.door.door import BrokerDoor
 from barnabas.broker.monitoring.console_window import ConsoleWindow
+from barnabas.broker.monitoring.request_view import RequestView
 from barnabas.console.address import ConsoleAddress, check_exposure, parse_address
 from barnabas.console.server import ConsoleServer, Hosting
 from barnabas.diary.sentences import sentence
+from barnabas.model.ids import ZERO_UUID, Uuid
 from barnabas.model.observations import DiaryEntry
 from barnabas.model.visitor import Mode
 
@@ -48,6 +50,14 @@ class BrokerConsole:
             reached_by=lambda: broker.parts.network.listeners.inter_broker,
             diary=partial(_entries, broker),
             lag_seconds=partial(_lag_seconds, broker),
+            requests=RequestView(
+                broker.parts.request_metrics,
+                broker.parts.network,
+                broker.clock,
+                broker.now_ms,
+                broker.timer.now_ms,
+                partial(_topic_id, broker),
+            ),
         )
         self._hosts = options.barnabas_console_hosts
         self._exports = options.barnabas_console_export_enable
@@ -96,6 +106,12 @@ def _entries(broker: Broker, subject: str, limit: int) -> Sequence[DiaryEntry]:
         )
         for each in entries[: -limit - 1 : -1]
     ]
+
+
+def _topic_id(broker: Broker, name: str) -> Uuid:
+    """Return the id of a topic; zeros for one that is unknown."""
+    topic = broker.cluster.topic(name)
+    return ZERO_UUID if topic is None else topic.topic_id
 
 
 def _lag_seconds(broker: Broker, group: str) -> Mapping[tuple[str, int], float]:

@@ -37,11 +37,18 @@ PAGES = (
     "brokers",
     "topics",
     "topic",
+    "topic_changes",
     "groups",
+    "group_changes",
+    "pipelines",
     "transactions",
+    "moves",
+    "relocations",
     "security",
     "configs",
+    "requests",
     "diary",
+    "logs",
 )
 RECORDS = "barnabas.console.records.pages"
 """The pages about records, which are a package of their own."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
 from barnabas.console.door import Door
 from barnabas.console.form import Form, read_form
+from barnabas.console.rates import Rates
 from barnabas.console.session import Session
+from barnabas.console.undo import Undos
 from barnabas.console.window import Window
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class Context:
     """`templates.page(request, "topics.html", {...})` returns the response."""
     exports: bool = True
     """Whether records may be downloaded (`barnabas.console.export.enable`)."""
+    rates: Rates = field(default_factory=Rates)
+    undos: Undos = field(default_factory=Undos)
 
     async def form(self, request: Request) -> Form:
         """Return the fields of a POST; raise HTTPException(403) without the session's token.

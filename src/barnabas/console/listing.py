@@ -41,7 +41,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether its cells are aligned as numbers."""
-        return self.kind in ("number", "size", "ms")
+        return self.kind in ("number", "size", "ms", "exact")
 
 
 @dataclass(slots=True)
@@ -66,6 +66,8 @@ class Listing:
     searches: bool = False
     missing: list[str] = field(default_factory=list)
     """What could not be asked."""
+    live: bool = False
+    """Whether it is updated while somebody looks."""
 
     @property
     def query(self) -> str:
@@ -187,7 +189,8 @@ def respond(
         )
     if request.url.path.endswith(".csv"):
         return _csv(listing)
-    return context.templates.page(request, template, {"listing": listing} | dict(values or {}))
+    given = {"listing": listing} | dict(values or {})
+    return context.templates.page(request, template, given, live="list_live.html")
 
 
 def _json(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 from math import ceil
 
 from starlette.requests import Request
@@ -15,13 +16,16 @@ from barnabas.console.form import read_fields, read_form
 from barnabas.console.guard import COOKIE, LOG_IN, SECURE_COOKIE
 from barnabas.console.rendering import Templates
 from barnabas.console.session import ABSOLUTE_S, Session, Sessions
+from barnabas.console.zone import COOKIE as ZONE
+from barnabas.console.zone import NAME_MAX, zone_of
 
 THEMES = ("auto", "light", "dark")
-THEME_S = 365 * 86400
+CHOICE_S = 365 * 86400
+"""How long a browser keeps what was chosen."""
 
 
 class LogInPages:
-    """The log-in, the log-out, and the choice of a theme."""
+    """The log-in, the log-out, and the choice of a theme and of a time zone."""
 
     def __init__(
         self, door: Door, sessions: Sessions, templates: Templates, now_s: Callable[[], float]
@@ -38,6 +42,7 @@ class LogInPages:
             Route(LOG_IN, self._log_in, methods=["POST"]),
             Route("/logout", self._log_out, methods=["POST"]),
             Route("/theme", self._theme, methods=["POST"]),
+            Route("/zone", self._zone, methods=["POST"]),
         ]
 
     async def _page(self, request: Request) -> Response:
@@ -94,20 +99,27 @@ class LogInPages:
         return response
 
     async def _theme(self, request: Request) -> Response:
-        session: Session = request.scope["session"]
-        form = await read_form(request, session)
-        response = RedirectResponse(local(form.get("next", "/")), 303)
+        form = await read_form(request, request.scope["session"])
         chosen = form.get("theme")
-        if chosen in THEMES:
-            response.set_cookie(
-                "barnabas-theme",
-                chosen,
-                max_age=THEME_S,
-                path="/",
-                httponly=True,
-                samesite="strict",
-            )
-        return response
+        return _remembering(
+            form.get("next", "/"), "barnabas-theme", chosen if chosen in THEMES else ""
+        )
+
+    async def _zone(self, request: Request) -> Response:
+        form = await read_form(request, request.scope["session"])
+        chosen = form.get("zone")[:NAME_MAX]
+        known = chosen == "UTC" or zone_of(chosen) is not UTC
+        return _remembering(form.get("next", "/"), ZONE, chosen if known else "")
+
+
+def _remembering(wanted: str, cookie: str, chosen: str) -> Response:
+    """Return the way back to a page, with a choice that the browser keeps, if there is one."""
+    response = RedirectResponse(local(wanted), 303)
+    if chosen:
+        response.set_cookie(
+            cookie, chosen, max_age=CHOICE_S, path="/", httponly=True, samesite="strict"
+        )
+    return response
 
 
 def local(path: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
@@ -22,8 +24,12 @@ from starlette.responses import HTMLResponse
 from barnabas.console.form import TOKEN_FIELD
 from barnabas.console.session import Session
 from barnabas.console.static_files import StaticFiles
+from barnabas.console.zone import written, zone_name, zone_of
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+_zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
+"""The zone of the page that is being rendered: macros do not have the page's values."""
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"
@@ -81,12 +87,20 @@ def duration(milliseconds: float | None) -> str:
     return f"{milliseconds / 1000:.1f} s"
 
 
+def exact(milliseconds: float | None) -> str:
+    """Return a duration with its parts of milliseconds, as long as they matter."""
+    if milliseconds is None or not 0 <= milliseconds < 100:
+        return duration(milliseconds)
+    return f"{milliseconds:.2f} ms" if milliseconds else "–"
+
+
 def moment(milliseconds: int | None) -> Markup:
-    """Return a time element: absolute in UTC."""
+    """Return a time element: machines read it in UTC, people in the zone of their choice."""
     if milliseconds is None or not 0 <= milliseconds < 253402300800000:
         return Markup("–")
-    text = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "milliseconds")[:-6]
-    return Markup('<time datetime="{}Z">{}</time>').format(text.replace(" ", "T"), text + " UTC")
+    exact = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat("T", "milliseconds")[:-6]
+    shown = written(milliseconds, _zone.get())
+    return Markup('<time datetime="{}Z">{}</time>').format(exact, shown)
 
 
 def _finalize(value: object) -> object:
@@ -123,12 +137,20 @@ class Templates:
                 "number": number,
                 "size": size,
                 "duration": duration,
+                "exact": exact,
                 "moment": moment,
                 "segment": segment,
             }
         )
         self._environment.globals.update(
-            {**common, "static": static.address, "csrf": _csrf, "segment": segment}
+            {
+                **common,
+                "static": static.address,
+                "csrf": _csrf,
+                "segment": segment,
+                "live_part": _live_part,
+                "live_switch": _live_switch,
+            }
         )
 
     def page(
@@ -138,8 +160,11 @@ class Templates:
         values: Mapping[str, Any] | None = None,
         *,
         status: int = 200,
+        live: str = "",
     ) -> HTMLResponse:
-        """Return a page made from a template."""
+        """Return a page made from a template; in a stream only its live part, which has its own."""
+        if live and request.scope.get("is_live"):
+            name = live
         return HTMLResponse(self.render(request, name, values), status)
 
     def render(self, request: Request, name: str, values: Mapping[str, Any] | None = None) -> str:
@@ -151,8 +176,13 @@ class Templates:
             "session": session,
             "visitor": session.visitor if session is not None else None,
             "theme": theme(request),
+            "zone": zone_name(request),
         }
-        return self._environment.get_template(name).render(given | dict(values or {}))
+        token = _zone.set(zone_of(given["zone"]))
+        try:
+            return self._environment.get_template(name).render(given | dict(values or {}))
+        finally:
+            _zone.reset(token)
 
 
 def theme(request: Request) -> str:
@@ -163,8 +193,6 @@ def theme(request: Request) -> str:
 
 def segment(value: str) -> str:
     """Return a string as one segment of an address: slashes and dots too are escaped."""
-    from urllib.parse import quote
-
     quoted = quote(value, safe="", errors="surrogatepass")
     # Browsers resolve these before they ask.
     return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
@@ -176,3 +204,32 @@ def _csrf(context: JinjaContext) -> Markup:
     session: Session | None = context.get("session")
     token = session.token if session is not None else ""
     return Markup('<input type="hidden" name="{}" value="{}">').format(TOKEN_FIELD, escape(token))
+
+
+@pass_context
+def _live_part(context: JinjaContext) -> Markup:
+    """Return the attributes of the element whose content a stream replaces."""
+    request: Request = context["request"]
+    if request.query_params.get("paused") == "yes":
+        return Markup("")
+    return Markup(' hx-sse:connect="{}" hx-swap="innerMorph"').format(_address(request, live="yes"))
+
+
+@pass_context
+def _live_switch(context: JinjaContext) -> Markup:
+    """Return the link that stops the updates of a page, or lets them go on."""
+    request: Request = context["request"]
+    if request.query_params.get("paused") == "yes":
+        text = '<p class="quiet">Updates are paused. <a href="{}">Go on</a></p>'
+        return Markup(text).format(_address(request))
+    text = '<p class="quiet">Updated while you look. <a href="{}">Pause</a></p>'
+    return Markup(text).format(_address(request, paused="yes"))
+
+
+def _address(request: Request, **more: str) -> str:
+    """Return the address of a page, live or paused as given."""
+    kept = [
+        each for each in request.query_params.multi_items() if each[0] not in ("live", "paused")
+    ]
+    query = urlencode(kept + list(more.items()))
+    return request.url.path + (f"?{query}" if query else "")

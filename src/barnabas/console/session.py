@@ -39,6 +39,8 @@ class Session:
     used_s: float
     streams: int = 0
     """Live streams that are open."""
+    ended: bool = False
+    """Whether it is over: its live streams end, too."""
 
     def accepts(self, token: str) -> bool:
         """Return whether a form carries this session's token."""
@@ -89,6 +91,7 @@ class Sessions:
 
     def end(self, session: Session) -> None:
         """End a session; its cookie is worthless from now on."""
+        session.ended = True
         self._by_key.pop(session.key, None)
 
     def __len__(self) -> int:

@@ -15,8 +15,13 @@ from barnabas.model.observations import (
     DiaryEntry,
     Directory,
     Health,
+    LogLine,
+    LogState,
+    RequestsSeen,
     RequestTimes,
     Sample,
+    TopicClient,
+    TopicCounts,
 )
 
 __all__ = [
@@ -24,8 +29,13 @@ __all__ = [
     "DiaryEntry",
     "Directory",
     "Health",
+    "LogLine",
+    "LogState",
     "RequestTimes",
+    "RequestsSeen",
     "Sample",
+    "TopicClient",
+    "TopicCounts",
     "Window",
 ]
 
@@ -68,3 +78,23 @@ class Window(Protocol):
 
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, where it is known."""
+
+    def log_lines(
+        self, *, level: int = 0, logger: str = "", text: str = "", limit: int = 100
+    ) -> Sequence[LogLine]:
+        """Return the last lines of the broker's log, the newest first.
+
+        From a level on, of a logger and those below it, with a text in any case.
+        """
+
+    def requests(self) -> RequestsSeen:
+        """Return what was seen of requests since the console began, and what waits now."""
+
+    def topic_clients(self, topic: str) -> Sequence[TopicClient]:
+        """Return who has lately written to a topic at this broker, or read it."""
+
+    def topic_counts(self, topic: str) -> TopicCounts:
+        """Return the traffic of a topic at this broker, since its start."""
+
+    def log_states(self, topic: str) -> Sequence[LogState]:
+        """Return what retention and compaction have made of a topic's logs at this broker."""

@@ -74,6 +74,7 @@ class Site:
         self.console = BrokerConsole(broker, self._address)
         self.window = self.console.window
         self.door = BrokerDoor(broker, self._mode)
+        self.window.watch()
         await self.window.look()
         app = build_app(self.door, self.window, self._address, now_s=lambda: self.now_s)
         self.app = app
@@ -91,6 +92,7 @@ class Site:
         traceback: TracebackType | None,
     ) -> None:
         self.run(self.browser.aclose())
+        self.serving.inside(self.window.unwatch)
         self.serving.inside(self.door.close)
         self.serving.stop()
         if kind is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -12,9 +13,12 @@ from starlette.routing import Route
 
 from barnabas.admin.config_entries import ConfigResourceType, Resource
 from barnabas.admin.configs import describe_configs
-from barnabas.admin.log_dirs import describe_log_dirs_of
+from barnabas.admin.log_dirs import LogDirectory, ReplicaSize, describe_log_dirs_of
+from barnabas.admin.moves.progress import in_progress
+from barnabas.admin.reassignments import list_partition_reassignments
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, both, page_of, respond
+from barnabas.console.live import lively
 from barnabas.console.pages.overview import sees_broker
 from barnabas.model.errors import BarnabasError, RequestError
 
@@ -29,6 +33,7 @@ COLUMNS = (
     Column("replicas", "Replicas", "number", sorts=True),
     Column("bytes", "Bytes", "size", sorts=True),
     Column("free", "Free on disk", "size", sorts=True),
+    Column("arriving", "Replicas arriving", "number", sorts=True),
 )
 
 
@@ -38,8 +43,14 @@ def routes(context: Context) -> list[Route]:
     async def brokers(request: Request) -> Response:
         client = context.session(request).client
         live = context.window.brokers()
-        found = await describe_log_dirs_of(
-            client, [each.broker_id for each in live], timeout_ms=ASK_MS
+        found, moving = await asyncio.gather(
+            describe_log_dirs_of(client, [each.broker_id for each in live], timeout_ms=ASK_MS),
+            told(list_partition_reassignments(client)),
+        )
+        arriving = (
+            None
+            if isinstance(moving, BarnabasError)
+            else Counter(broker_id for each in moving.values() for broker_id in each.adding)
         )
         rows, missing = [], []
         for each in live:
@@ -62,6 +73,7 @@ def routes(context: Context) -> list[Route]:
                     )
                     if directories
                     else None,
+                    "arriving": None if arriving is None else arriving[each.broker_id],
                     "free": min(
                         (one.usable_bytes for one in directories if one.usable_bytes is not None),
                         default=None,
@@ -76,6 +88,7 @@ def routes(context: Context) -> list[Route]:
             caption="The brokers that are alive now",
             command="barnabas cluster describe",
             missing=missing,
+            live=True,
         )
         page_of(rows, listing, request)
         return respond(context, request, listing)
@@ -87,15 +100,20 @@ def routes(context: Context) -> list[Route]:
         if found is None:
             raise HTTPException(404, f"Broker {number} is not alive, or there is none of this id.")
         resource = Resource(ConfigResourceType.BROKER, str(number))
-        directories, options = await asyncio.gather(
+        directories, options, moving = await asyncio.gather(
             describe_log_dirs_of(client, [number], timeout_ms=ASK_MS),
             told(describe_configs(client, resource)),
+            told(in_progress(client)),
         )
+        here = directories.get(number)
+        arriving = [] if isinstance(moving, BarnabasError) else moving
         values: dict[str, Any] = {
             "broker": found,
             "is_here": number == context.door.broker_id,
-            "directories": directories.get(number),
-            "directories_failed": isinstance(directories.get(number), RequestError),
+            "directories": here,
+            "directories_failed": isinstance(here, RequestError),
+            "relocations": relocations_in(here) if isinstance(here, list) else [],
+            "arriving": [each for each in arriving if number in each.adding],
             "options": [each for each in options if each.source.name != "DEFAULT"]
             if isinstance(options, list)
             else [],
@@ -104,11 +122,27 @@ def routes(context: Context) -> list[Route]:
             if number == context.door.broker_id and sees_broker(context, request)
             else [],
         }
-        return context.templates.page(request, "broker.html", values)
+        return context.templates.page(request, "broker.html", values, live="broker_live.html")
 
     return [
-        *(Route(path, brokers) for path in both("/brokers")),
-        Route("/brokers/{number:int}", broker),
+        *(Route(path, lively(context, brokers)) for path in both("/brokers")),
+        Route("/brokers/{number:int}", lively(context, broker)),
+    ]
+
+
+def relocations_in(directories: list[LogDirectory]) -> list[tuple[str, str, ReplicaSize, int]]:
+    """Return where replicas are and where they go, what was copied, and of how much."""
+    present = {
+        held.partition: (each.path, held.size_bytes)
+        for each in directories
+        for held in each.replicas
+        if not held.is_future
+    }
+    return [
+        (present[held.partition][0], each.path, held, present[held.partition][1])
+        for each in directories
+        for held in each.replicas
+        if held.is_future and held.partition in present
     ]
 
 

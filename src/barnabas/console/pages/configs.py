@@ -130,4 +130,7 @@ def resource_of(kind: str, name: str) -> Resource:
 
 def flag_of(kind: str, name: str) -> str:
     """Return the command's flag for a resource."""
-    return "--cluster" if kind == "cluster" else f"--{kind} {shlex.quote(name)}"
+    if kind == "cluster":
+        return "--cluster"
+    flag = "broker-loggers" if kind == "loggers" else kind
+    return f"--{flag} {shlex.quote(name)}"

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.admin.group_offsets import CommittedOffset, commit_offsets, list_group_offsets
-from barnabas.admin.groups import delete_groups, describe_groups, list_groups_of
+from barnabas.admin.group_offsets import CommittedOffset, list_group_offsets
+from barnabas.admin.groups import describe_groups, list_groups_of
 from barnabas.admin.offsets import EARLIEST, LATEST, find_offsets
-from barnabas.admin.topic_descriptions import describe_topics
 from barnabas.client.cluster_client import ClusterClient
-from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
+from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
+from barnabas.console.rates import drained_ms, trend
 from barnabas.console.rendering import segment
-from barnabas.console.reset import plan_reset
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 
@@ -36,6 +35,7 @@ COLUMNS = (
     Column("type", "Protocol", sorts=True),
     Column("lag", "Lag in offsets", "number"),
     Column("lag_ms", "Lag in time", "ms"),
+    Column("trend", "Lag"),
     Column("topics", "Topics", "number"),
     Column("broker", "Coordinator", "number", sorts=True),
 )
@@ -70,6 +70,7 @@ def routes(context: Context) -> list[Route]:
                     "type": each.type or each.protocol_type,
                     "lag": None,
                     "lag_ms": None,
+                    "trend": "",
                     "topics": None,
                     "broker": broker_id,
                 }
@@ -87,14 +88,16 @@ def routes(context: Context) -> list[Route]:
             q=q,
             searches=True,
             missing=missing,
+            live=True,
         )
         page_of(rows, listing, request)
-        await add_lag(context, client, listing)
+        await add_lag(context, request, listing)
         return respond(context, request, listing)
 
     async def group(request: Request) -> Response:
         name = request.path_params["group"]
         client = context.session(request).client
+        principal = context.session(request).visitor.principal
         described, rows = await asyncio.gather(
             describe_groups(client, [name], timeout_ms=ASK_MS),
             failing(lag_rows(context, client, name)),
@@ -120,12 +123,15 @@ def routes(context: Context) -> list[Route]:
             empty="The group has committed no offsets.",
             command=f"barnabas groups describe {shlex.quote(name)}",
         )
+        movement = noted(context, request, name, shown)
         page_of(shown, listing, request, default="name", page_rows=500)
         if request.url.path.endswith((".json", ".csv")):
             return respond(context, request, listing)
         values: dict[str, Any] = {
             "group": found,
             "listing": listing,
+            "movement": movement,
+            "undo": context.undos.of(principal, name),
             "lag_failed": lag_failed,
             "base": f"/groups/{segment(name)}",
             "quoted": shlex.quote(name),
@@ -133,107 +139,15 @@ def routes(context: Context) -> list[Route]:
             "topics": sorted({row["topic"] for row in shown}),
             "diary": context.window.diary(f"group:{name}", DIARY_ROWS),
         }
-        return context.templates.page(request, "group.html", values)
-
-    async def reset(request: Request) -> Response:
-        name = request.path_params["group"]
-        form = await context.form(request)
-        client = context.session(request).client
-        base = f"/groups/{segment(name)}"
-        if form.get("confirmed") == "yes":
-            # What was shown is done, not what the goal would mean by now.
-            offsets = {}
-            for text in form.all("move"):
-                topic, partition, offset = _three(text)
-                offsets[TopicPartition(topic, partition)] = offset
-            outcomes = await commit_offsets(client, name, offsets)
-            results = [(str(partition), failed) for partition, failed in outcomes.items()]
-            return report(context, request, f"Offsets of {name}", results, base, done="reset")
-        topic, goal = form.get("topic"), form.get("to")
-        committed = {
-            partition: each.offset
-            for partition, each in (await committed_of(client, name)).items()
-            if not topic or partition.topic == topic
-        }
-        wanted = list(committed)
-        if topic:
-            [described] = await describe_topics(client, [topic])
-            if described.error is not None:
-                raise described.error
-            wanted = [TopicPartition(topic, each.index) for each in described.partitions]
-        moves = await plan_reset(client, wanted, committed, goal)
-        flag = f"--topic {shlex.quote(topic)}" if topic else "--all-topics"
-        plan = Plan(
-            title=f"Reset offsets of {name}",
-            text="The group must have no members, or the broker rejects this. Note what is "
-            "committed now if you may want to return.",
-            button="Reset them",
-            action=f"{base}/reset",
-            back=base,
-            fields=[
-                ("move", f"{each.partition.topic}:{each.partition.partition}:{each.target}")
-                for each in moves
-            ],
-            heads=["Topic", "Partition", "Committed now", "Then", "So it"],
-            rows=[
-                [
-                    each.partition.topic,
-                    each.partition.partition,
-                    "–" if each.committed is None else each.committed,
-                    each.target,
-                    each.effect,
-                ]
-                for each in moves
-            ],
-            needs=f"READ on group {name} and on the topics",
-            command=f"barnabas groups reset-offsets {shlex.quote(name)} {flag} "
-            f"--to={shlex.quote(goal)} --execute",
-        )
-        return ask(context, request, plan)
-
-    async def delete(request: Request) -> Response:
-        name = request.path_params["group"]
-        form = await context.form(request)
-        client = context.session(request).client
-        if form.get("confirmed") == "yes":
-            [(_, failed)] = (await delete_groups(client, [name])).items()
-            if failed is not None:
-                raise failed
-            return report(
-                context, request, "Deleted", [(f"Group {name}", None)], "/groups", done="deleted"
-            )
-        committed = await committed_of(client, name)
-        plan = Plan(
-            title=f"Delete {name}",
-            text="The group and all its committed offsets are deleted. A member that comes back "
-            "begins where its auto.offset.reset says.",
-            button="Delete it",
-            action=f"/groups/{segment(name)}/delete",
-            back=f"/groups/{segment(name)}",
-            heads=["Topic", "Partition", "Committed"],
-            rows=[[each.topic, each.partition, at.offset] for each, at in committed.items()],
-            needs=f"DELETE on group {name}",
-            command=f"barnabas groups delete {shlex.quote(name)}",
-        )
-        return ask(context, request, plan)
+        return context.templates.page(request, "group.html", values, live="group_live.html")
 
     one = "/groups/{group:segment}"
     return [
-        *(Route(path, groups) for path in both("/groups")),
-        Route(one, group, methods=["GET"]),
+        *(Route(path, lively(context, groups)) for path in both("/groups")),
+        Route(one, lively(context, group), methods=["GET"]),
         Route(f"{one}/lag.json", group, methods=["GET"]),
         Route(f"{one}/lag.csv", group, methods=["GET"]),
-        Route(f"{one}/reset", reset, methods=["POST"]),
-        Route(f"{one}/delete", delete, methods=["POST"]),
     ]
-
-
-def _three(text: str) -> tuple[str, int, int]:
-    topic, _, rest = text.partition(":")
-    partition, _, offset = rest.partition(":")
-    if not partition.isdecimal() or not offset.isdecimal():
-        raise HTTPException(400, f"{text!r} is not TOPIC:PARTITION:OFFSET.")
-    return topic, int(partition), int(offset)
 
 
 async def committed_of(client: ClusterClient, name: str) -> dict[TopicPartition, CommittedOffset]:
@@ -272,6 +186,7 @@ async def lag_rows(context: Context, client: ClusterClient, name: str) -> list[R
                 "href": f"/topics/{segment(partition.topic)}",
                 "partition": partition.partition,
                 "committed": each.offset,
+                "metadata": each.metadata,
                 "end": None if isinstance(end, RequestError) else end.offset,
                 "lag": lag,
                 "lag_ms": None if behind_s is None else behind_s * 1000,
@@ -281,17 +196,42 @@ async def lag_rows(context: Context, client: ClusterClient, name: str) -> list[R
     return rows
 
 
-async def add_lag(context: Context, client: ClusterClient, listing: Listing) -> None:
+async def add_lag(context: Context, request: Request, listing: Listing) -> None:
     """Add the lag to the groups of one page."""
+    client = context.session(request).client
 
     async def one(row: Row) -> None:
         rows = await failing(lag_rows(context, client, row["name"]))
         if isinstance(rows, BarnabasError):
             return
-        lags = [each["lag"] for each in rows]
-        times = [each["lag_ms"] for each in rows if each["lag_ms"] is not None]
-        row["lag"] = None if None in lags else sum(lags)
-        row["lag_ms"] = max(times, default=None)
+        movement = noted(context, request, row["name"], rows)
+        row["lag"], row["lag_ms"] = movement["lag"], movement["lag_ms"]
+        row["trend"] = movement["trend"]
         row["topics"] = len({each["topic"] for each in rows})
 
     await asyncio.gather(*(one(row) for row in listing.rows[:LAG_OF_PAGE_MAX]))
+
+
+def noted(context: Context, request: Request, name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the lag of a group in all, how it moves, and when it is gone, from what was seen."""
+    lags = [each["lag"] for each in rows]
+    lag = None if None in lags else sum(lags)
+    times = [each["lag_ms"] for each in rows if each["lag_ms"] is not None]
+    read = written = None
+    if rows and lag is not None:
+        # Not everybody sees the same partitions of a group.
+        key = "group", context.session(request).visitor.principal, name
+        now_s = asyncio.get_running_loop().time()
+        committed, ends = (sum(each[field] for each in rows) for field in ("committed", "end"))
+        context.rates.note(key, now_s, len(rows), committed, ends)
+        rates = context.rates.per_second(key)
+        if rates is not None:
+            _, read, written = rates
+    return {
+        "lag": lag,
+        "lag_ms": max(times, default=None),
+        "read": read,
+        "written": written,
+        "trend": trend(lag, read, written),
+        "drained_ms": drained_ms(lag, read, written),
+    }

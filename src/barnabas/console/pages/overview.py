@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from barnabas.console.context import Context
 from barnabas.console.door import Visitor
 from barnabas.console.health import TopicTotals, findings
-from barnabas.console.session import Session
+from barnabas.console.live import lively
 from barnabas.console.window import DiaryEntry
 
 NAMES_MAX = 100
-LIVE_S = 5.0
-STREAMS_MAX = 10
 TABLE_ROWS = 12
 DIARY_ROWS = 10
 SERIES = ("bytes_in", "bytes_out", "messages_in", "requests", "produce_ms", "fetch_ms", "busy")
@@ -28,13 +25,8 @@ def routes(context: Context) -> list[Route]:
     """Return the routes."""
 
     async def page(request: Request) -> Response:
-        return context.templates.page(request, "overview.html", await seen(context, request))
-
-    async def live(request: Request) -> Response:
-        session = context.session(request)
-        if session.streams >= STREAMS_MAX:
-            return Response("Too many live pages are open.", 429, media_type="text/plain")
-        return StreamingResponse(events(context, request, session), media_type="text/event-stream")
+        values = await seen(context, request)
+        return context.templates.page(request, "overview.html", values, live="overview_live.html")
 
     async def history(request: Request) -> Response:
         samples = context.window.history() if sees_broker(context, request) else ()
@@ -56,24 +48,10 @@ def routes(context: Context) -> list[Route]:
         )
 
     return [
-        Route("/", page),
-        Route("/live", live),
+        Route("/", lively(context, page)),
         Route("/history.json", history),
         Route("/health.json", health),
     ]
-
-
-async def events(context: Context, request: Request, session: Session) -> AsyncIterator[str]:
-    """Yield the live part of the page again and again, until the browser is gone."""
-    session.streams += 1
-    try:
-        while True:
-            values = await seen(context, request)
-            text = context.templates.render(request, "overview_live.html", values)
-            yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
-            await asyncio.sleep(LIVE_S)
-    finally:
-        session.streams -= 1
 
 
 async def seen(context: Context, request: Request) -> dict[str, Any]:

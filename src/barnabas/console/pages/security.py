@@ -42,6 +42,7 @@ from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.form import Form
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
+from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
 from barnabas.model.errors import BarnabasError, RequestError
 
@@ -262,6 +263,7 @@ def routes(context: Context) -> list[Route]:
             caption=f"{len(rows):,} quotas, with what broker {context.door.broker_id} measures",
             command="barnabas quotas list",
             missing=missing,
+            live=True,
         )
         page_of(rows, listing, request, name="id", default="id")
         return respond(
@@ -311,7 +313,7 @@ def routes(context: Context) -> list[Route]:
         *(Route(path, users, methods=["GET"]) for path in both("/users")),
         Route("/users/set", set_user, methods=["POST"]),
         Route("/users/remove", remove_user, methods=["POST"]),
-        *(Route(path, quotas, methods=["GET"]) for path in both("/quotas")),
+        *(Route(path, lively(context, quotas), methods=["GET"]) for path in both("/quotas")),
         Route("/quotas/set", set_quota, methods=["POST"]),
     ]
 

@@ -20,6 +20,7 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
+from barnabas.console.live import lively
 from barnabas.console.rendering import segment
 from barnabas.model.errors import BarnabasError, RequestError
 
@@ -77,6 +78,7 @@ def routes(context: Context) -> list[Route]:
             empty="No transaction is open.",
             command="barnabas transactions list" + ("" if everything else " --state Ongoing"),
             missing=missing,
+            live=True,
         )
         page_of(rows, listing, request, default="-age_ms")
         return respond(context, request, listing)
@@ -137,7 +139,7 @@ def routes(context: Context) -> list[Route]:
 
     one = "/transactions/{id:segment}"
     return [
-        *(Route(path, transactions) for path in both("/transactions")),
+        *(Route(path, lively(context, transactions)) for path in both("/transactions")),
         Route(one, transaction, methods=["GET"]),
         Route(f"{one}/abort", abort, methods=["POST"]),
     ]

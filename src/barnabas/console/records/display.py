@@ -7,9 +7,8 @@ characters, marks that turn the direction of text, characters without width, hal
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo
 
 SHOWN_MAX: Final = 64 * 1024
 """Bytes of a value that a page shows at first."""
@@ -52,21 +51,6 @@ def hex_dump(data: bytes, start: int = 0) -> str:
         ascii_part = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
         lines.append(f"{start + at:08x}  {row.hex(' '):<47}  {ascii_part}")
     return "\n".join(lines)
-
-
-def zone_of(name: str) -> tzinfo:
-    """Return a time zone by its name, or by its offset such as +02:00; UTC for unknown ones."""
-    matched = re.fullmatch(r"([+-])([01][0-9]):([0-5][0-9])", name)
-    if matched is not None:
-        sign, hours, minutes = matched.groups()
-        away = timedelta(hours=int(hours), minutes=int(minutes))
-        return timezone(-away if sign == "-" else away)
-    if re.fullmatch(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+){0,2}", name) is None:
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # OSError: the name of a folder
-        return UTC
 
 
 def time_text(timestamp_ms: int, zone: tzinfo = UTC) -> str:

@@ -15,7 +15,7 @@
       title: place.dataset.title,
       width: Math.max(place.clientWidth - 16, 200),
       height: 220,
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), document.documentElement.dataset.zone),
       series: [{}, ...titles.map((label, at) => ({ label, stroke: css(colours[at]), width: 2, dash: at ? [6, 3] : [] }))],
       axes: [axis, { ...axis, size: 70 }],
     }, rows, place);
@@ -55,6 +55,12 @@
     }
   }
 
+  function zones() {
+    const choice = document.getElementById("zone");
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if (choice && own && ![...choice.options].some((each) => each.value === own)) choice.add(new Option(`${own} (local)`, own));
+  }
+
   addEventListener("keydown", keys);
   addEventListener("resize", () => {
     for (const [place, chart] of charts) chart.setSize({ width: Math.max(place.clientWidth - 16, 200), height: 220 });
@@ -62,10 +68,7 @@
   addEventListener("DOMContentLoaded", () => {
     history();
     copies();
+    zones();
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) setInterval(() => { if (!document.hidden) history(); }, 30000);
-    const refresh = document.querySelector("[data-refresh]");
-    if (refresh) setInterval(() => {
-      if (!document.hidden && !document.querySelector("main form :focus")) htmx.ajax("GET", location.href, { source: "main", target: "#live", select: "#live", swap: "innerMorph" });
-    }, Math.max(Number(refresh.dataset.refresh), 2) * 1000);
   });
 })();

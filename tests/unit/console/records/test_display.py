@@ -16,8 +16,8 @@ from barnabas.console.records.display import (
     time_text,
     visible,
     visible_line,
-    zone_of,
 )
+from barnabas.console.zone import zone_of
 
 
 @pytest.mark.parametrize(

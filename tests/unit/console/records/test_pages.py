@@ -18,11 +18,11 @@ from tests.unit.broker.serving import TIMESTAMP, create_topic, wait_for
 from tests.unit.console.records.putting import put
 from tests.unit.console.site import SECURED, Site, text_of
 
-from barnabas.console.records import pages
 from barnabas.console.records.asking import TopicAccess
 from barnabas.console.records.browsing import Rests
 from barnabas.console.records.decoding import Decoder
 from barnabas.console.records.filter_evaluation import ALL
+from barnabas.console.records.pages import live as live_pages
 from barnabas.console.records.tailing import News, Tail
 from barnabas.console.records.work import Work
 from barnabas.console.session import Session
@@ -553,7 +553,7 @@ def test_transactions_and_holes_are_marked(site: Site, topic: str) -> None:
 
 
 def test_the_stream_of_events(site: Site, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "STREAM_S", 0.0)
+    monkeypatch.setattr(live_pages, "STREAM_S", 0.0)
     first = site.get(f"/topics/{topic}/records/events")
     assert first.headers["content-type"].startswith("text/event-stream")
     found = re.match(r"id: (\S+)\n", first.text)

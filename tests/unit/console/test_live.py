@@ -1,0 +1,101 @@
+"""Live pages: streams of their changing part, with limits and an end."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.unit.console.site import Site, text_of
+
+from barnabas.console import live
+from barnabas.console.session import Session
+
+
+def test_a_stream_has_the_live_part_and_nothing_around_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "STREAM_S", 0.0)
+    answer = site.get("/transactions?live=yes")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.text.endswith("\n\n")
+    assert all(line.startswith("data:") for line in answer.text.strip().split("\n"))
+    assert "No transaction is open." in answer.text
+    assert "<html" not in answer.text
+
+
+def test_what_has_not_changed_is_not_sent_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "STREAM_S", 0.05)
+    site.create_topic("first-of-live")
+    looked: list[str] = []
+
+    async def page(request: object) -> live.Response:
+        looked.append("")
+        return live.Response("the same" if len(looked) < 3 else f"another {len(looked)}")
+
+    answer = site.run(_through(site, page))
+    assert len(looked) > 2
+    assert answer.count("the same") == 1
+    assert "another 3" in answer
+
+
+async def _through(site: Site, page: live.Page) -> str:
+    """Return what the stream of a page sends until it ends."""
+    session = Session("", "", site.door.anonymous("127.0.0.1"), site.client(), 0.0, 0.0)
+
+    class Bare:
+        def session(self, request: object) -> Session:
+            return session
+
+    scope = {"type": "http", "query_string": b"live=yes", "headers": [], "path": "/"}
+    answer = await live.lively(Bare(), page, every_s=0.001)(live.Request(scope))
+    text = "".join([each async for each in answer.body_iterator])
+    assert session.streams == 0
+    return text
+
+
+def test_a_session_has_so_many_streams(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "STREAMS_MAX", 0)
+    answer = site.get("/groups?live=yes")
+    assert answer.status_code == 429
+    assert "close one of them" in answer.text
+
+
+def test_a_page_that_fails_at_once_has_its_status(site: Site) -> None:
+    assert site.get("/topics/absent?live=yes").status_code == 404
+
+
+def test_updates_are_paused_by_a_link(site: Site) -> None:
+    page = site.page("/groups?q=a%22b")
+    [address] = re.findall(r'hx-sse:connect="([^"]*)"', page)
+    assert address == "/groups?q=a%22b&amp;live=yes"
+    assert 'href="/groups?q=a%22b&amp;paused=yes">Pause' in page
+    paused = site.page("/groups?q=a%22b&paused=yes")
+    assert "hx-sse:connect" not in paused
+    assert "Updates are paused. Go on" in text_of(paused)
+    assert 'href="/groups?q=a%22b">Go on' in paused
+
+
+def test_a_stream_ends_with_its_session(site: Site) -> None:
+    looked: list[str] = []
+
+    async def ending() -> str:
+        session = Session("", "", site.door.anonymous("127.0.0.1"), site.client(), 0.0, 0.0)
+
+        class Bare:
+            def session(self, request: object) -> Session:
+                return session
+
+        async def page(request: object) -> live.Response:
+            looked.append("")
+            session.ended = True
+            return live.Response("once")
+
+        scope = {"type": "http", "query_string": b"live=yes", "headers": [], "path": "/"}
+        answer = await live.lively(Bare(), page, every_s=0.001)(live.Request(scope))
+        return "".join([each async for each in answer.body_iterator])
+
+    assert site.run(ending()) == "data: once\n\n"
+    assert looked == [""]
