@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -13,7 +14,10 @@ import pytest
 
 from barnabas import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from barnabas.cli.main import main
+from barnabas.client.addresses import parse_addresses
+from barnabas.client.cluster_client import ClusterClient
 from barnabas.testing import Cluster
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 OPTIONS = {
     "barnabas.diary.enable": "true",
@@ -99,6 +103,17 @@ def expect(why: Ask, words: tuple[str, ...], event: str, cause: str) -> dict[str
 def make(cluster: Cluster, topic: str, **more: Any) -> None:
     with KafkaAdminClient(bootstrap_servers=cluster.bootstrap) as admin:
         admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 3, **more}})
+    # The broker that created it is the first to know it.
+    wait_for(lambda: asyncio.run(known_to_all(cluster, topic)), f"all brokers know {topic}")
+
+
+async def known_to_all(cluster: Cluster, topic: str) -> bool:
+    wanted = [MetadataRequestTopic(name=topic)]
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    async with ClusterClient(parse_addresses(cluster.bootstrap)) as client:
+        brokers = (await client.refresh()).brokers
+        answers = [await client.send(request, to=broker) for broker in brokers]
+    return not any(answer.topics[0].error_code for answer in answers)
 
 
 def fill(cluster: Cluster, topic: str, count: int = 10) -> None:
