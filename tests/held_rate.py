@@ -8,7 +8,6 @@ how long that is looked at; from 30 on with Kafka's own eleven windows.
 from __future__ import annotations
 
 import os
-import time
 from bisect import bisect_right
 
 SECONDS = float(os.environ.get("BARNABAS_QUOTA_SECONDS", "6"))
@@ -17,15 +16,15 @@ LIMIT = 1_000_000
 
 
 class Received:
-    """When how many bytes were received in all."""
+    """When how many bytes were received in all, by the clock of whoever received them."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self.totals: list[int] = []
 
-    def add(self, size: int) -> None:
+    def add(self, size: int, moment: float) -> None:
         self.totals.append(size + (self.totals[-1] if self.totals else 0))
-        self.times.append(time.monotonic())
+        self.times.append(moment)
 
     def until(self, moment: float) -> int:
         position = bisect_right(self.times, moment)

@@ -112,7 +112,7 @@ def _watched(bootstrap: str, producer: threading.Thread) -> Received:
     while producer.is_alive():
         _, end = consumer.get_watermark_offsets(partition, timeout=30)
         if end > seen:
-            received.add((end - seen) * RECORD_BYTES)
+            received.add((end - seen) * RECORD_BYTES, time.monotonic())
             seen = end
         time.sleep(0.02)
     consumer.close()

@@ -24,7 +24,7 @@ class SecuredCluster:
         """Create the directory, with more words of the command."""
         self.folder = folder
         self.path = folder / "security"
-        self.port = free_port()
+        self.port = free_port(run=4)  # `init` gives brokers consecutive ones
         self.said = ""
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         where = [] if zookeeper is None else ["--zookeeper", zookeeper]

@@ -12,6 +12,7 @@ was killed or stopped can be started again on the same port, with its data.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import shutil
 import signal
@@ -42,7 +43,8 @@ _JAVA_OPTIONS = (
     "-Dzookeeper.forceSync=no",
 )
 _DEADLINE_S = 60.0
-_PORTS = random.SystemRandom()
+_FIRST_PORT, _PORTS = 20_000, 12_000
+_offsets = itertools.count(random.SystemRandom().randrange(_PORTS))
 
 
 class ZooKeeperFailed(BarnabasError):
@@ -258,14 +260,19 @@ class ZooKeeperEnsemble:
             server.close()
 
 
-def free_port() -> int:
+def free_port(run: int = 1) -> int:
     """Return a TCP port of the loopback interface that is free now, and likely to stay free.
 
     It is below the system's range for outgoing connections: otherwise, one of these could take it
-    before the caller has bound it.
+    before the caller has bound it. A process goes through the ports one by one from a random one:
+    it returns none twice, also one that a stopped server will need again. With `run` it is the
+    first of as many consecutive ones.
     """
     while True:
-        port = _PORTS.randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+        ports = [_FIRST_PORT + next(_offsets) % _PORTS for _ in range(run)]
+        if ports[-1] - ports[0] != run - 1:
+            continue  # at the end of the range, or another thread took one
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for port in ports:
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return ports[0]
