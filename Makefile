@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target sets up what it needs, in .venv/ and .deps/ of this checkout.
 .DEFAULT_GOAL := help
-.PHONY: help install deps run test lint format unit bench chaos interop docs lock clean
+.PHONY: help install deps run test lint format unit bench bench-check chaos interop docs lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 install: $(STAMP)  ## make .venv/ with the package, its compiled kernels and all that the suite needs
 
@@ -66,6 +66,9 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.spark
 	$(BIN)/python -m bench.metrics
+
+bench-check: $(STAMP) deps  ## whether a request has become dearer, in instructions (needs no quiet machine)
+	$(BIN)/python -m bench.instructions --check
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop
