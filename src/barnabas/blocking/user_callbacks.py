@@ -61,12 +61,13 @@ class UserCallbacks:
             outcome.append(task)
             task.add_done_callback(lambda _: queue.put(None))
 
+        self._waiting.append(queue)  # first: the loop may ask for a callback at once
         try:
             self._thread.post(begin)
         except BaseException:
+            self._waiting.remove(queue)
             work.close()
             raise
-        self._waiting.append(queue)
         claimed = False
         try:
             if interruptible and self._interrupted:  # before this wait was listed

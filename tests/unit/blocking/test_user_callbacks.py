@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -30,6 +30,28 @@ def test_functions_run_in_the_waiting_thread(callbacks: UserCallbacks) -> None:
     loop_thread, errand_thread = callbacks.run(work())
     assert errand_thread == threading.get_ident()
     assert loop_thread != errand_thread
+
+
+def test_functions_of_a_quick_loop_run_in_the_waiting_thread(
+    callbacks: UserCallbacks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the loop asks before the thread that waits has got any further."""
+    thread = callbacks._thread
+    post = thread.post
+
+    async def turns() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    def post_and_be_overtaken(function: Callable[[], None]) -> None:
+        post(function)
+        thread.call(turns())
+
+    async def work() -> object:
+        return await callbacks.invoke(threading.get_ident)
+
+    monkeypatch.setattr(thread, "post", post_and_be_overtaken)
+    assert callbacks.run(work()) == threading.get_ident()
 
 
 def test_failures_go_back(callbacks: UserCallbacks) -> None:
