@@ -95,8 +95,9 @@ class Cluster:
         """Describe a cluster; nothing starts yet.
 
         `options` are broker options by their Kafka names; groups do not wait for more members
-        unless `group.initial.rebalance.delay.ms` is set, and the diary is kept in no topic unless
-        `barnabas.diary.enable` is. `racks` has the `broker.rack` of each broker, in order. `wired`
+        unless `group.initial.rebalance.delay.ms` is set, the diary is kept in no topic unless
+        `barnabas.diary.enable` is, and records do not expire unless `log.retention.*` is set, or
+        the topic's retention. `racks` has the `broker.rack` of each broker, in order. `wired`
         brokers talk to each other through proxies that `partition` cuts.
         `security` is the security protocol of all connections, those between brokers included.
         `zookeeper` is the address of a running server, for brokers in processes. With
@@ -242,6 +243,7 @@ class Cluster:
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
             "group.initial.rebalance.delay.ms": "0",  # tests need not wait for more members
             "barnabas.diary.enable": "false",  # a test has the topics that it makes
+            "log.retention.hours": "-1",  # and the records, with whatever timestamps it gives them
         }
         if member.metrics_port is not None:
             options["barnabas.metrics.listener"] = f"127.0.0.1:{member.metrics_port}"

@@ -110,10 +110,12 @@ def make(cluster: Cluster, topic: str, **more: Any) -> None:
 async def known_to_all(cluster: Cluster, topic: str) -> bool:
     wanted = [MetadataRequestTopic(name=topic)]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-    async with ClusterClient(parse_addresses(cluster.bootstrap)) as client:
-        brokers = (await client.refresh()).brokers
+    addresses = parse_addresses(cluster.bootstrap)
+    async with ClusterClient(addresses) as client:
+        brokers = (await client.refresh()).brokers  # of one that may not know all of them yet
         answers = [await client.send(request, to=broker) for broker in brokers]
-    return not any(answer.topics[0].error_code for answer in answers)
+    known = [not answer.topics[0].error_code for answer in answers]
+    return len(known) == len(addresses) and all(known)
 
 
 def fill(cluster: Cluster, topic: str, count: int = 10) -> None:
