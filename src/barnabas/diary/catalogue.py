@@ -186,6 +186,13 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     ),
     Event("session.lost", ("expired",), "barnabas.coordination"),
     Event("session.back", ("renewed",), "barnabas.coordination", logged=False),
+    Event(
+        "loop.stall",
+        ("request", "task", "garbage-collection", "busy", "waiting"),
+        "barnabas.broker",
+        limited=True,
+        routine=True,
+    ),
     # transactions
     Event(
         "transaction.aborted",

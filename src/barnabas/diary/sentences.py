@@ -482,6 +482,29 @@ def _session_back(cause: str, data: Data) -> str:
     return f"registered again after {span(data['took_ms'])}, with broker epoch {data['epoch']}"
 
 
+def _stall(cause: str, data: Data) -> str:
+    stood = f"its event loop stood still for {span(data['ms'])}"
+    used = f"{span(data['used_ms'])} of the processor"
+    match cause:
+        case "busy":
+            return f"{stood}: many short steps, or one that is not timed, used {used}"
+        case "waiting":
+            return (
+                f"{stood}, and had {used}: a disk or another thread held it up, the machine is "
+                "overloaded, or the process was paused"
+            )
+        case "request":
+            ran = f"a {data['what']} request"
+        case "task":
+            ran = f"the task {data['what']!r}"
+        case _:
+            ran = f"Python's garbage collection ({data['what']})"
+    waited = ""
+    if data["used_ms"] < data["ms"] / 2:
+        waited = f", but had {used}: it waited for a disk, or the machine is overloaded"
+    return f"{stood}: {ran} took {span(data['step_ms'])}{waited}"
+
+
 def _aborted(cause: str, data: Data) -> str:
     facts = (
         f"open for {span(data['open_ms'])}, {_counted(data['partitions'], 'partition')}, "
@@ -553,6 +576,7 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Data], str]]] = {
     "role.refused": _refused,
     "session.lost": _session_lost,
     "session.back": _session_back,
+    "loop.stall": _stall,
     "transaction.aborted": _aborted,
     "config.changed": _changed,
     "quota.changed": _changed,

@@ -13,6 +13,7 @@ from enum import IntEnum
 from math import floor
 from typing import Any, TypeAlias
 
+from barnabas.broker.loop import LongSteps
 from barnabas.broker.network.request import Counts, Request
 from barnabas.broker.network.request_log import LoggedCounts
 from barnabas.broker.network.request_watch import Look, RequestWatch, watch_lines
@@ -241,6 +242,7 @@ class RequestCounts:
             return
         self._others += 1
         self._kind.at_once.record(us)
+        self._metrics.long_steps.ran("request", self._kind.name, seconds)
         if self._appends and seconds >= BLOCKED_S_MIN:
             self._metrics.blocked_s += seconds
 
@@ -320,7 +322,10 @@ class Sizes(Histogram):
 class RequestMetrics:
     """The metrics of all requests, by API and version."""
 
-    def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
+    def __init__(
+        self, registry: Registry, served: Mapping[int, Served[Any]], long_steps: LongSteps
+    ) -> None:
+        self.long_steps = long_steps
         self.by_version: dict[int, list[Counts | None]] = {
             key: [None] * (entry.last_version + 1) for key, entry in served.items()
         }

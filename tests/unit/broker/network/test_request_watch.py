@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.broker.handlers import served_apis
+from barnabas.broker.loop import LongSteps
 from barnabas.broker.network.phases import Phases
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.request_watch import (
@@ -58,7 +59,7 @@ class Watched:
     def __init__(self) -> None:
         self.now = 1000.0
         self.served = served_apis()
-        self.metrics = RequestMetrics(Registry(), self.served)
+        self.metrics = RequestMetrics(Registry(), self.served, LongSteps(lambda: 0.0))
         self.watch = RequestWatch(lambda: self.now, lambda: WALL_MS)
         self.metrics.watch_requests(self.watch)
         self.session = Session("PLAINTEXT", "10.0.0.7", "")
