@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from threading import Lock
@@ -170,13 +170,14 @@ class LongSteps:
         finally:
             self.ran("task", name, self._clock() - began_s)
 
-    async def timed(self, name: str, work: Coroutine[Any, Any, T]) -> T:
+    async def timed(self, name: str, work: Awaitable[T]) -> T:
         """Await what a task does, and record how long its steps take, without its waits."""
         return await self._stepwise(name, work)
 
     @coroutine
-    def _stepwise(self, name: str, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        step: Callable[[], Any] = partial(work.send, None)
+    def _stepwise(self, name: str, work: Awaitable[T]) -> Generator[Any, Any, T]:
+        steps = work.__await__()
+        step: Callable[[], Any] = partial(steps.send, None)
         while True:
             try:
                 awaited = self.call(name, step)
@@ -184,9 +185,9 @@ class LongSteps:
                 result: T = ended.value
                 return result
             try:
-                step = partial(work.send, (yield awaited))
+                step = partial(steps.send, (yield awaited))
             except BaseException as failure:  # noqa: BLE001 - the task's, at its await
-                step = partial(work.throw, failure)
+                step = partial(steps.throw, failure)
 
     def watch_collector(self) -> None:
         """Record garbage collections: they hold up all threads, whichever began them."""

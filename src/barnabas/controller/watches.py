@@ -7,13 +7,13 @@ per change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from barnabas.coordination.contract import Event as TreeEvent
 from barnabas.coordination.contract import Watch
 
-Event: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+Event: TypeAlias = Callable[[], Awaitable[None]]
 """An event, as the action that handles it."""
 
 
