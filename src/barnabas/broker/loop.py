@@ -151,6 +151,7 @@ class LongSteps:
         self._clock = clock
         self._longest: Step | None = None
         self._collecting_since_s = 0.0
+        self._on_collection: Callable[[float], None] = lambda seconds: None
 
     def take(self) -> Step | None:
         """Return the longest step since the last call; None if all were short."""
@@ -189,8 +190,12 @@ class LongSteps:
             except BaseException as failure:  # noqa: BLE001 - the task's, at its await
                 step = partial(steps.throw, failure)
 
-    def watch_collector(self) -> None:
-        """Record garbage collections: they hold up all threads, whichever began them."""
+    def watch_collector(self, on_collection: Callable[[float], None]) -> None:
+        """Record garbage collections: they hold up all threads, whichever began them.
+
+        `on_collection` is called with the seconds of each, on the thread that began it.
+        """
+        self._on_collection = on_collection
         gc.callbacks.append(self._collects)
 
     def unwatch_collector(self) -> None:
@@ -203,6 +208,7 @@ class LongSteps:
             self._collecting_since_s = self._clock()
         else:
             seconds = self._clock() - self._collecting_since_s
+            self._on_collection(seconds)
             self.ran("garbage-collection", f"generation {information['generation']}", seconds)
 
 

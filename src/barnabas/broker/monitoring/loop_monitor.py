@@ -15,6 +15,7 @@ from typing import Any
 
 from barnabas.broker.housekeeping import LOOP_TICK_MS
 from barnabas.broker.loop import LongSteps, Step
+from barnabas.diary.catalogue import STALL_CAUSES
 from barnabas.metrics.catalogue import loop as catalogue
 from barnabas.metrics.catalogue.network import NETWORK_PROCESSOR
 from barnabas.metrics.metric import Metric
@@ -52,6 +53,10 @@ class LoopMonitor:
         self._long_steps = long_steps
         self._note_stall = note_stall
         self._used_s = 0.0
+        # All causes: a rate needs the 0 before the first.
+        self._stalls = {
+            cause: registry.counter(catalogue.LOOP_STALLS, cause) for cause in STALL_CAUSES
+        }
         self._lag = registry.histogram(catalogue.LOOP_LAG)
         self._due_s: float | None = None
         self._samples: deque[tuple[float, float]] = deque()
@@ -65,7 +70,8 @@ class LoopMonitor:
 
     def start(self) -> None:
         """Watch the garbage collector."""
-        self._long_steps.watch_collector()
+        pauses = self._registry.histogram(catalogue.GC_PAUSE)
+        self._long_steps.watch_collector(lambda seconds: pauses.record(int(seconds * 1e6)))
 
     def stop(self) -> None:
         """Watch it no more."""
@@ -103,6 +109,7 @@ class LoopMonitor:
             data |= {"what": step.name, "step_ms": round(step.seconds * 1000)}
         else:
             cause = "busy" if used_s >= late_s * MOST else "waiting"
+        self._stalls[cause].add()
         self._note_stall(cause, data)
 
     def busy(self, within_s: float) -> float:

@@ -10,10 +10,13 @@ import pytest
 from barnabas.broker.housekeeping import LOOP_TICK_MS
 from barnabas.broker.loop import LongSteps, Step
 from barnabas.broker.monitoring.loop_monitor import LoopMonitor
+from barnabas.diary.catalogue import STALL_CAUSES
 from barnabas.metrics.catalogue.loop import (
+    GC_PAUSE,
     HANDLER_IDLE,
     LOOP_BUSY,
     LOOP_LAG,
+    LOOP_STALLS,
     ONE_PROCESSOR_IDLE,
     PROCESSOR_IDLE,
 )
@@ -113,6 +116,10 @@ def test_a_long_step_is_named(kind: str) -> None:
     [(cause, data)] = loop.stalls
     assert cause == kind
     assert data == {"ms": 400, "used_ms": 350, "what": "the longest", "step_ms": 390}
+    assert {each: loop.value(LOOP_STALLS, each) for each in STALL_CAUSES} == {
+        **dict.fromkeys(STALL_CAUSES, 0),
+        kind: 1,
+    }
 
 
 @pytest.mark.parametrize(("used_s", "cause"), [(0.3, "busy"), (0.1, "waiting")])
@@ -149,6 +156,8 @@ def test_garbage_collections_are_timed_while_it_is_started() -> None:
         loop.monitor.stop()
         gc.collect(1)
         assert loop.steps.take() is None
+        pauses = loop.registry.histogram(GC_PAUSE)
+        assert pauses.total == pytest.approx(300_000, abs=10)
     finally:
         gc.callbacks.remove(take_long)
     loop.monitor.stop()
