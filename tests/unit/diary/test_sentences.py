@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from barnabas.diary.catalogue import EVENTS, REBALANCE_CAUSES
-from barnabas.diary.sentences import moment, sentence, size, span
+from barnabas.diary.sentences import sentence
+from barnabas.diary.wording import moment, size, span
 
 WHO = {"principal": "User:alice", "client_id": "app", "host": "10.0.0.7"}
 MEMBER = {
