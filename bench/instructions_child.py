@@ -16,6 +16,7 @@ import gc
 import os
 import ssl
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from barnabas.wire.messages.offset_commit import (
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from barnabas.wire.schema import Message
 
-MODES = ("off", "ACLs", "quotas", "ACLs and quotas", "TLS")
+MODES = ("off", "ACLs", "quotas", "ACLs and quotas", "TLS", "console")
 KINDS = (
     "produce, 1 record",
     "produce, 16 KB batch",
@@ -273,6 +274,14 @@ def set_quotas(broker: Any) -> None:
     assert broker.quotas.active
 
 
+def watch_requests(broker: Any) -> None:
+    """Look at requests as the console does."""
+    from barnabas.broker.network.request_watch import RequestWatch
+
+    watch = RequestWatch(time.monotonic, lambda: 0)
+    broker.parts.request_metrics.watch_requests(watch)
+
+
 def options_of(mode: str, directory: Path) -> tuple[dict[str, str], ssl.SSLContext | None]:
     """Return the broker's options, and the client's TLS if there is any."""
     options = {
@@ -299,7 +308,12 @@ def options_of(mode: str, directory: Path) -> tuple[dict[str, str], ssl.SSLConte
 
 def supports(mode: str) -> bool:
     """Return whether the checkout has what a mode needs."""
-    names = {"ACLs": "barnabas.security.acl", "quotas": "barnabas.quotas", "TLS": "barnabas.tls"}
+    names = {
+        "ACLs": "barnabas.security.acl",
+        "quotas": "barnabas.quotas",
+        "TLS": "barnabas.tls",
+        "console": "barnabas.broker.monitoring.request_view",
+    }
     try:
         for part in mode.split(" and "):
             if part in names:
@@ -324,6 +338,8 @@ async def run(mode: str, requests: int, directory: Path, loop: FactoryLoop) -> N
         load_acls(broker)
     if "quotas" in mode:
         set_quotas(broker)
+    if mode == "console":
+        watch_requests(broker)
     for kind in KINDS:
         error = error_of(await client.ask(*request_of(kind)))
         assert error == 0, f"{kind}: error {error}"

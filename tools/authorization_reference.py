@@ -1,19 +1,16 @@
 """Write docs/reference/authorization.md from the broker's table.
 
-python tools/authorization_reference.py            write the page
-python tools/authorization_reference.py --check    fail when the page is stale
+python -m tools.authorization_reference            write the page
+python -m tools.authorization_reference --check    fail when the page is stale
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
+from tools.generated import ROOT, main
 
 from barnabas.broker.handlers.authorization import AUTHORIZATION, Answer, Case, Need
 from barnabas.security.acl.binding import title
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "authorization.md"
 
 HEAD = """\
@@ -102,20 +99,5 @@ def denial(need: Need) -> str:
     return f"{text}, name hidden" if hidden else text
 
 
-def main() -> int:
-    arguments = argparse.ArgumentParser(description="Write the reference of authorization.")
-    arguments.add_argument("--check", action="store_true", help="only compare")
-    check = arguments.parse_args().check
-    text = page()
-    if not check:
-        PAGE.write_text(text)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    name = PAGE.relative_to(ROOT)
-    print(f"{name} is stale: run python tools/authorization_reference.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main(PAGE, page(), "tools.authorization_reference"))

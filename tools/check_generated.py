@@ -7,11 +7,11 @@ GENERATORS = (
     ["-m", "barnabas.wire.generate"],
     ["tools/error_classes.py"],
     ["tools/option_reference.py"],
-    ["tools/command_reference.py"],
-    ["tools/authorization_reference.py"],
-    ["tools/metric_reference.py"],
+    ["-m", "tools.command_reference"],
+    ["-m", "tools.authorization_reference"],
+    ["-m", "tools.metric_reference"],
     ["tools/dashboards.py"],
-    ["tools/logger_reference.py"],
+    ["-m", "tools.logger_reference"],
     ["tools/draw.py"],
 )
 

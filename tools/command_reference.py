@@ -1,19 +1,18 @@
 """Write docs/reference/commands.md from the parsers of the commands.
 
-python tools/command_reference.py            write the page
-python tools/command_reference.py --check    fail when the page is stale
+python -m tools.command_reference            write the page
+python -m tools.command_reference --check    fail when the page is stale
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
-from pathlib import Path
+
+from tools.generated import ROOT, main
 
 from barnabas.cli.main import COMMANDS, Command, parser
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "commands.md"
 SHARED = ("bootstrap", "timeout", "json")
 """Options of nearly every command: listed last."""
@@ -104,21 +103,5 @@ def meaning(action: argparse.Action) -> str:
     return ((action.help or "") % {"default": action.default}).replace("|", "\\|")
 
 
-def main() -> int:
-    arguments = argparse.ArgumentParser(description="Write the reference of all commands.")
-    arguments.add_argument("--check", action="store_true", help="only compare")
-    check = arguments.parse_args().check
-    text = page()
-    if not check:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(text)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    name = PAGE.relative_to(ROOT)
-    print(f"{name} is stale: run python tools/command_reference.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main(PAGE, page(), "tools.command_reference"))

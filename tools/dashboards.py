@@ -269,6 +269,13 @@ LOOP = Dashboard(
             doc="The part of its time for which the loop works. Above 0.9, add brokers.",
         ),
         Panel(
+            "Stalls",
+            {"{{cause}}": rate("barnabas_loop_stalls_total", "cause")},
+            "cps",
+            doc="How often the loop stood still for 100 ms or more, by what ran. The diary names "
+            "the request or the task: `barnabas why broker ID`.",
+        ),
+        Panel(
             "Connections",
             {
                 "{{instance}} {{listener}}": "sum by (instance, listener) "
@@ -310,6 +317,12 @@ LOOP = Dashboard(
             "Garbage collections",
             {"generation {{generation}}": rate("python_gc_collections_total", "generation")},
             "cps",
+        ),
+        Panel(
+            "Longest garbage collections",
+            {"99 %": quantile(0.99, "barnabas_gc_pause_seconds", "instance")},
+            "s",
+            doc="Each holds up the loop and all other threads.",
         ),
         Panel(
             "Flushes",

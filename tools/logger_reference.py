@@ -1,18 +1,15 @@
 """Write docs/reference/loggers.md from the broker's table of loggers.
 
-python tools/logger_reference.py            write the page
-python tools/logger_reference.py --check    fail when the page is stale
+python -m tools.logger_reference            write the page
+python -m tools.logger_reference --check    fail when the page is stale
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
+from tools.generated import ROOT, main
 
 from barnabas.logging.loggers import LOGGERS, BrokerLogger
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "loggers.md"
 
 HEAD = """\
@@ -90,20 +87,5 @@ def row(logger: BrokerLogger) -> str:
     return f"| `{logger.name}` | {logger.meaning} | {logger.file} | {names} |\n"
 
 
-def main() -> int:
-    arguments = argparse.ArgumentParser(description="Write the reference of loggers.")
-    arguments.add_argument("--check", action="store_true", help="only compare")
-    check = arguments.parse_args().check
-    text = page()
-    if not check:
-        PAGE.write_text(text)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    name = PAGE.relative_to(ROOT)
-    print(f"{name} is stale: run python tools/logger_reference.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main(PAGE, page(), "tools.logger_reference"))

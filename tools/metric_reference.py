@@ -1,22 +1,20 @@
 """Write docs/reference/metrics.md from the catalogue.
 
-python tools/metric_reference.py            write the page
-python tools/metric_reference.py --check    fail when the page is stale
+python -m tools.metric_reference            write the page
+python -m tools.metric_reference --check    fail when the page is stale
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from importlib import import_module
-from pathlib import Path
+
+from tools.generated import ROOT, main
 
 from barnabas.metrics.catalogue import metrics
 from barnabas.metrics.collect_groups import CollectGroups
 from barnabas.metrics.metric import Kind, Metric
 from barnabas.metrics.vocabulary import Names, exposed_name
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
 
 HEAD = """\
@@ -93,20 +91,5 @@ def series_names(metric: Metric) -> list[str]:
     return [metric.name]
 
 
-def main() -> int:
-    """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(description="Write the reference page of all metrics.")
-    parser.add_argument("--check", action="store_true", help="fail when the page is stale")
-    check = parser.parse_args().check
-    text, shown = page(), PAGE.relative_to(ROOT)
-    if not check:
-        PAGE.write_text(text)
-        print(f"wrote {shown}")
-    elif not PAGE.exists() or PAGE.read_text() != text:
-        print(f"{shown} is stale: run python tools/metric_reference.py", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(PAGE, page(), "tools.metric_reference"))

@@ -218,12 +218,12 @@ def test_a_broker_that_stops_answering_is_said_and_waited_for() -> None:
     with Cluster() as cluster:
         words = ["top", "--bootstrap", cluster.bootstrap, "--interval", "0.2", "--timeout", "1"]
         with Terminal(*words) as terminal:
-            terminal.wait_for(lambda screen: "cluster " in screen, "the cluster")
+            terminal.wait_for(lambda screen: "controller " in screen, "the cluster")
             cluster.stop()
             terminal.wait_for(lambda screen: "no answer" in screen, "that nobody answers")
             cluster.start()
             terminal.wait_for(
-                lambda screen: "no answer" not in screen and "cluster " in screen, "it again"
+                lambda screen: "no answer" not in screen and "controller " in screen, "it again"
             )
             terminal.press(b"q")
             assert terminal.end() == 0

@@ -13,6 +13,7 @@ from barnabas.broker.cluster.delegation_tokens import SharedTokens
 from barnabas.broker.cluster.initial_users import InitialUsers
 from barnabas.broker.coordinators.groups import GroupHost
 from barnabas.broker.coordinators.transactions import TransactionHost
+from barnabas.broker.loop import LongSteps
 from barnabas.broker.network.client_quotas import ClientQuotas
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
@@ -51,6 +52,7 @@ class Housekeeping:
         quotas: ClientQuotas,
         tokens: SharedTokens,
         initial_users: InitialUsers,
+        long_steps: LongSteps,
         loop_tick: Callable[[], None] | None = None,
     ) -> None:
         """`loop_tick` measures the loop, where its time is real."""
@@ -67,6 +69,7 @@ class Housekeeping:
         self._quotas = quotas
         self._tokens = tokens
         self._initial_users = initial_users
+        self._long_steps = long_steps
         self._loop_tick = loop_tick
         self._handles: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -154,9 +157,9 @@ class Housekeeping:
             again()  # first: a run that fails must not end the task
             if task is not None and not task.done():
                 return  # the disk is slow: the previous run has not ended
-            result = work()
+            result = self._long_steps.call(name, work)
             if result is not None:
-                task = self._run(result)
+                task = self._run(name, result)
 
         def again() -> None:
             if not self._stopped:
@@ -164,8 +167,9 @@ class Housekeeping:
 
         again()
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
+    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(self._long_steps.timed(name, work))
+        task.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -174,7 +178,7 @@ class Housekeeping:
         """Let listeners use changed certificates now, not only when their files are looked at."""
         renewal = self._renew_tls()
         if renewal is not None and not self._stopped:
-            self._run(renewal)
+            self._run("certificates", renewal)
 
     def _renew_tls(self) -> Coroutine[Any, Any, None] | None:
         return self._network.renew_tls(self._options()) if self._network.uses_tls else None

@@ -1,20 +1,27 @@
-"""Helpers around the event loop: work on other threads, timers, conditions, background tasks."""
+"""Helpers around the event loop: work on other threads, timers, conditions, background tasks, and
+what keeps the loop from all of them for long.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from types import coroutine
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from barnabas.timing.wheel import TimingWheel
 
 NICENESS = 10
 """About a tenth of a core under contention; all of a core that is idle."""
+LONG_STEP_S = 0.05
+"""Shorter steps are not recorded: a loop that stands still does so for longer."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -126,6 +133,83 @@ class Conditions:
             if not waiter.done():
                 waiter.set_result(None)
         self._waiting.clear()
+
+
+class Step(NamedTuple):
+    """What ran on the loop from one turn to the next."""
+
+    kind: str
+    """As the diary has it as a cause: request, task, garbage-collection."""
+    name: str
+    seconds: float
+
+
+class LongSteps:
+    """The longest step of the loop: what has run while the loop stood still."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._longest: Step | None = None
+        self._collecting_since_s = 0.0
+        self._on_collection: Callable[[float], None] = lambda seconds: None
+
+    def take(self) -> Step | None:
+        """Return the longest step since the last call; None if all were short."""
+        longest, self._longest = self._longest, None
+        return longest
+
+    def ran(self, kind: str, name: str, seconds: float) -> None:
+        """Record a step."""
+        if seconds >= LONG_STEP_S and (self._longest is None or seconds > self._longest.seconds):
+            self._longest = Step(kind, name, seconds)
+
+    def call(self, name: str, work: Callable[[], T]) -> T:
+        """Call what a task does, and record how long it took."""
+        began_s = self._clock()
+        try:
+            return work()
+        finally:
+            self.ran("task", name, self._clock() - began_s)
+
+    async def timed(self, name: str, work: Awaitable[T]) -> T:
+        """Await what a task does, and record how long its steps take, without its waits."""
+        return await self._stepwise(name, work)
+
+    @coroutine
+    def _stepwise(self, name: str, work: Awaitable[T]) -> Generator[Any, Any, T]:
+        steps = work.__await__()
+        step: Callable[[], Any] = partial(steps.send, None)
+        while True:
+            try:
+                awaited = self.call(name, step)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            try:
+                step = partial(steps.send, (yield awaited))
+            except BaseException as failure:  # noqa: BLE001 - the task's, at its await
+                step = partial(steps.throw, failure)
+
+    def watch_collector(self, on_collection: Callable[[float], None]) -> None:
+        """Record garbage collections: they hold up all threads, whichever began them.
+
+        `on_collection` is called with the seconds of each, on the thread that began it.
+        """
+        self._on_collection = on_collection
+        gc.callbacks.append(self._collects)
+
+    def unwatch_collector(self) -> None:
+        """Record no more of them."""
+        if self._collects in gc.callbacks:
+            gc.callbacks.remove(self._collects)
+
+    def _collects(self, phase: str, information: dict[str, int]) -> None:
+        if phase == "start":
+            self._collecting_since_s = self._clock()
+        else:
+            seconds = self._clock() - self._collecting_since_s
+            self._on_collection(seconds)
+            self.ran("garbage-collection", f"generation {information['generation']}", seconds)
 
 
 def spawn(work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:

@@ -35,7 +35,7 @@ from barnabas.broker.coordinators.producer_ids import ProducerIds
 from barnabas.broker.coordinators.transactions import TransactionHost
 from barnabas.broker.diary.topic_writer import TopicWriter, diary_topic
 from barnabas.broker.housekeeping import Housekeeping
-from barnabas.broker.loop import WheelTimer
+from barnabas.broker.loop import LongSteps, WheelTimer
 from barnabas.broker.monitoring.cluster_exporter import ClusterExporter
 from barnabas.broker.monitoring.front import loop_monitor, show_front
 from barnabas.broker.monitoring.monitoring import Monitoring, Watched
@@ -62,6 +62,7 @@ from barnabas.broker.storage.logs import Logs
 from barnabas.broker.storage.relocations import Relocations
 from barnabas.broker.storage.retention import Retention
 from barnabas.config.broker import BrokerOptions
+from barnabas.diary import subjects
 from barnabas.log.validation import NEWEST_VERSION
 from barnabas.metadata.acl_store import AclStore
 from barnabas.metadata.config_store import ConfigStore
@@ -70,6 +71,7 @@ from barnabas.metadata.producer_id_blocks import ProducerIdBlocks
 from barnabas.metadata.topic_names import DIARY_TOPIC
 from barnabas.metadata.topic_store import TopicStore
 from barnabas.metrics.catalogue.logs import FLUSH_TIME
+from barnabas.model.note import Note
 from barnabas.quotas.sampled_rate import Windows
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.delegation_tokens import DelegationTokens
@@ -169,6 +171,7 @@ def build_parts(
     def broker_epoch() -> int:
         return registration.epoch
 
+    long_steps = LongSteps(broker.clock)
     timer = WheelTimer(asyncio.get_running_loop(), before_running=lambda: silence.check())
     partitions = HostedPartitions(
         timer,
@@ -315,6 +318,7 @@ def build_parts(
         now_ms,
         random_bytes,
         ControllerMetrics(broker.metrics),
+        long_steps,
         note,
     )
     to_controller = BrokerToController(controller, cluster, peers, options)
@@ -399,11 +403,16 @@ def build_parts(
         broker.audit,
     )
     shared_tokens = SharedTokens(tree, delegation_tokens, now_ms)
-    request_metrics = RequestMetrics(broker.metrics, broker.served)
+    request_metrics = RequestMetrics(broker.metrics, broker.served, long_steps)
     network = _network(broker, silence, timer, executor, quotas, sasl, request_metrics)
     show_front(broker.metrics, partitions, network, executor)
     monitor = loop_monitor(
-        broker.metrics, broker.clock, broker.thread_clock, lambda: request_metrics.blocked_s
+        broker.metrics,
+        broker.clock,
+        broker.thread_clock,
+        lambda: request_metrics.blocked_s,
+        long_steps,
+        lambda cause, data: note(Note("loop.stall", subjects.broker(broker_id), cause, data)),
     )
     cluster_peers = Peers(broker_id, cluster, options, dialer)
     return Parts(
@@ -474,6 +483,7 @@ def build_parts(
             quotas,
             shared_tokens,
             initial_users,
+            long_steps,
             None if monitor is None else monitor.tick,
         ),
         monitoring=Monitoring(
@@ -493,6 +503,7 @@ def build_parts(
                 transactions=transactions,
                 ask=cluster_peers.ask,
                 executor=executor,
+                loop=monitor,
             ),
         ),
     )

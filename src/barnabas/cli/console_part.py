@@ -57,6 +57,7 @@ class BrokerConsole:
                 broker.now_ms,
                 broker.timer.now_ms,
                 partial(_topic_id, broker),
+                partial(_fetch_sessions, broker),
             ),
         )
         self._hosts = options.barnabas_console_hosts
@@ -112,6 +113,13 @@ def _topic_id(broker: Broker, name: str) -> Uuid:
     """Return the id of a topic; zeros for one that is unknown."""
     topic = broker.cluster.topic(name)
     return ZERO_UUID if topic is None else topic.topic_id
+
+
+def _fetch_sessions(broker: Broker, name: str) -> set[int]:
+    """Return the ids of the fetch sessions that read a topic here."""
+    topic = broker.cluster.topic(name)
+    count = 0 if topic is None else len(topic.partitions)
+    return broker.partitions.fetch_sessions.readers_of((name, number) for number in range(count))
 
 
 def _lag_seconds(broker: Broker, group: str) -> Mapping[tuple[str, int], float]:

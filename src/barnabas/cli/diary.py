@@ -16,7 +16,8 @@ from barnabas.cli.position import parse_time
 from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.diary.entry import Entry
-from barnabas.diary.sentences import moment, sentence
+from barnabas.diary.sentences import sentence
+from barnabas.diary.wording import moment
 
 EXAMPLES = """\
 examples:

@@ -21,7 +21,8 @@ from barnabas.admin.topics import describe_topics
 from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.client.metadata import PartitionView, TopicView
 from barnabas.diary.entry import Entry
-from barnabas.diary.sentences import moment, sentence, size, span
+from barnabas.diary.sentences import sentence
+from barnabas.diary.wording import moment, size, span
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
 from barnabas.model.ids import EARLIEST, LATEST, TopicPartition

@@ -28,6 +28,9 @@ REBALANCE_CAUSES: Final = (
 )
 """Why the members of a group are assigned partitions again."""
 
+STALL_CAUSES: Final = ("request", "task", "garbage-collection", "busy", "waiting")
+"""What kept the event loop from its turns."""
+
 STATE_CHANGE: Final = "barnabas.state_change"
 
 
@@ -186,6 +189,13 @@ EVENTS: Final[Mapping[str, Event]] = _events(
     ),
     Event("session.lost", ("expired",), "barnabas.coordination"),
     Event("session.back", ("renewed",), "barnabas.coordination", logged=False),
+    Event(
+        "loop.stall",
+        STALL_CAUSES,
+        "barnabas.broker",
+        limited=True,
+        routine=True,
+    ),
     # transactions
     Event(
         "transaction.aborted",

@@ -7,12 +7,10 @@ did not record is left out, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
-Data = Mapping[str, Any]
-
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+from barnabas.diary.group_sentences import GROUP_SENTENCES
+from barnabas.diary.wording import Data, by, counted, listed, size, span
 
 
 def sentence(event: str, cause: str, data: Data) -> str:
@@ -26,201 +24,16 @@ def sentence(event: str, cause: str, data: Data) -> str:
         return _plain(event, cause, data)  # written by a version with other data
 
 
-def span(milliseconds: float) -> str:
-    """Return a duration with the unit that fits."""
-    if milliseconds < 1000:
-        return f"{milliseconds:.0f} ms"
-    if milliseconds < 120_000:
-        return f"{milliseconds / 1000:.1f} s"
-    if milliseconds < 7_200_000:
-        return f"{milliseconds / 60_000:.0f} min"
-    if milliseconds < 172_800_000:
-        return f"{milliseconds / 3_600_000:.1f} h"
-    return f"{milliseconds / 86_400_000:.1f} days"
-
-
-def size(count: float) -> str:
-    """Return a number of bytes with the unit that fits."""
-    value = float(count)
-    for unit in _UNITS[:-1]:
-        if value < 1024:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} {_UNITS[-1]}"
-
-
-def moment(milliseconds: int) -> str:
-    """Return a time of day with its date, in UTC."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
 def _plain(event: str, cause: str, data: Data) -> str:
     numbers = ", ".join(f"{name}={value}" for name, value in data.items())
     return f"{event}: {cause}" + (f" ({numbers})" if numbers else "")
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(str, names)) or "none"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _member(data: Data) -> str:
-    text = f"member {data['member']}" if data.get("member") else "a member"
-    return f"{text} ({data['host']})" if data.get("host") else text
-
-
-def _said(data: Data) -> str:
-    return f'; it said: "{data["said"]}"' if data.get("said") else ""
-
-
-# -- groups
-
-
-_MISSED: Final = {
-    "join": "did not rejoin",
-    "sync": "did not ask for its assignment",
-    "revoke": "did not give up its partitions",
-}
-
-
-def _rebalance_reason(cause: str, data: Data) -> str:
-    match cause:
-        case "member-joined":
-            return f"{_member(data)} joined{_said(data)}"
-        case "member-left":
-            return f"{_member(data)} left{_said(data)}"
-        case "poll-interval":
-            return (
-                f"{_member(data)} left because its program took longer than max.poll.interval.ms "
-                f"between two polls{_said(data)}"
-            )
-        case "admin-removed":
-            return f"{_member(data)} was removed by a tool{_said(data)}"
-        case "session-timeout":
-            if "silent_ms" not in data:
-                return f"{_member(data)} did not complete its first join"
-            return (
-                f"{_member(data)} sent no heartbeat for {span(data['silent_ms'])} "
-                f"(session timeout {span(data['timeout_ms'])})"
-            )
-        case "rebalance-timeout":
-            missed = _MISSED.get(data.get("step", "join"), "was too slow")
-            return (
-                f"{_listed(data['missing'])} {missed} within {span(data['timeout_ms'])} "
-                "(rebalance timeout)"
-            )
-        case "subscription-changed":
-            return (
-                f"{_member(data)} changed its subscription from {_listed(data['topics_before'])} "
-                f"to {_listed(data['topics_after'])}"
-            )
-        case "topic-changed":
-            changes = [
-                f"{topic} has {after} partitions, not {before}"
-                for topic, (before, after) in data["changes"].items()
-            ]
-            return "the subscribed topics changed: " + ("; ".join(changes) or "recreated")
-        case "protocol-changed":
-            return (
-                f"{_member(data)} changed its assignors from {_listed(data['protocols_before'])} "
-                f"to {_listed(data['protocols_after'])}"
-            )
-        case "member-rejoined":
-            leads = ", the leader," if data.get("leader") else ""
-            return f"{_member(data)}{leads} joined again with the same subscription{_said(data)}"
-        case "static-replaced":
-            return f"instance {data['instance']} restarted and was given a new member id"
-        case "migration":
-            return f"it became a {data['to']} group"
-        case "coordinator-moved":
-            return (
-                f"the group has {data['size']} members, and its coordinator now allows "
-                f"{data['limit']} (group.max.size)"
-            )
-    return cause
-
-
-def _rebalance(cause: str, data: Data) -> str:
-    return f"rebalance began in generation {data['generation']}: {_rebalance_reason(cause, data)}"
-
-
-_WHAT_BEGAN: Final = {
-    "session-timeout": "a session timeout",
-    "rebalance-timeout": "a rebalance timeout",
-    "poll-interval": "a slow program",
-    "member-joined": "a new member",
-    "member-left": "a member that left",
-    "member-rejoined": "a member that joined again",
-    "admin-removed": "a tool that removed a member",
-    "subscription-changed": "a changed subscription",
-    "topic-changed": "changed topics",
-    "protocol-changed": "changed assignors",
-    "static-replaced": "a restarted static member",
-    "migration": "a change of protocol",
-    "coordinator-moved": "a smaller group.max.size",
-}
-
-
-def _round(data: Data) -> str:
-    parts = []
-    for word in ("joined", "left"):
-        if data.get(word):
-            parts.append(f"{word}: {_listed(data[word])}")
-    if data.get("timed_out"):
-        parts.append(f"timed out: {_listed(data['timed_out'])}")
-    return "".join(f"; {part}" for part in parts)
-
-
-def _stable(cause: str, data: Data) -> str:
-    steps = ""
-    if data["assigning_ms"]:
-        steps = (
-            f" (members rejoined in {span(data['joining_ms'])}, assigned in "
-            f"{span(data['assigning_ms'])})"
-        )
-    return (
-        f"stable in generation {data['generation']} after {span(data['took_ms'])}{steps}, with "
-        f"{_counted(data['after'], 'member')} instead of {data['before']}; begun by "
-        f"{_WHAT_BEGAN.get(cause, cause)}{_round(data)}"
-    )
-
-
-def _empty(cause: str, data: Data) -> str:
-    return (
-        f"empty since generation {data['generation']}, by {_WHAT_BEGAN.get(cause, cause)}"
-        f"{_round(data)}"
-    )
-
-
-def _group_deleted(cause: str, data: Data) -> str:
-    if cause == "expired":
-        return "deleted: it had no members, and its last offsets expired"
-    return f"deleted with {_counted(data['offsets'], 'offset')} by {_by(data)}"
-
-
-def _offsets_expired(cause: str, data: Data) -> str:
-    count = _counted(data["offsets"], "offset")
-    return f"{count} expired after {span(data['retention_ms'])} (offsets.retention.minutes)"
-
-
-def _offsets_reset(cause: str, data: Data) -> str:
-    moves = [
-        f"{partition} from {before} to {after}"
-        for partition, (before, after) in data["moves"].items()
-    ]
-    more = data.get("partitions", len(moves)) - len(moves)
-    rest = f" and {more} more" if more > 0 else ""
-    return f"offsets set by {_by(data)}, without members: {', '.join(moves)}{rest}"
 
 
 # -- replication
 
 
 def _isr(data: Data) -> str:
-    return f"ISR {_listed(data['from'])} → {_listed(data['to'])}"
+    return f"ISR {listed(data['from'])} → {listed(data['to'])}"
 
 
 def _isr_shrink(cause: str, data: Data) -> str:
@@ -237,7 +50,7 @@ def _isr_shrink(cause: str, data: Data) -> str:
             why = "is no longer assigned"
         case _:
             why = "is shutting down"
-    return f"{_isr(data)}: broker {_listed(data['removed'])} {why}"
+    return f"{_isr(data)}: broker {listed(data['removed'])} {why}"
 
 
 def _lagging(replica: Data, data: Data) -> str:
@@ -247,7 +60,7 @@ def _lagging(replica: Data, data: Data) -> str:
     else:
         text += "has not caught up in this leader's term"
     if replica["behind"] >= 0:
-        text += f" and is {_counted(replica['behind'], 'record')} behind"
+        text += f" and is {counted(replica['behind'], 'record')} behind"
     if "lag_ms_max" in data:
         text += f" (replica.lag.time.max.ms {span(data['lag_ms_max'])})"
     return text
@@ -255,7 +68,7 @@ def _lagging(replica: Data, data: Data) -> str:
 
 def _isr_expand(cause: str, data: Data) -> str:
     added = [each for each in data["to"] if each not in data["from"]]
-    return f"{_isr(data)}: broker {_listed(added)} caught up"
+    return f"{_isr(data)}: broker {listed(added)} caught up"
 
 
 def _isr_refused(cause: str, data: Data) -> str:
@@ -270,7 +83,7 @@ def _elected(cause: str, data: Data) -> str:
     begin = f"broker {leader} leads in epoch {epoch}"
     match cause:
         case "first":
-            return f"{begin}: the partition is new, ISR {_listed(data['isr'])}"
+            return f"{begin}: the partition is new, ISR {listed(data['isr'])}"
         case "broker-gone":
             why = f"broker {previous} is gone"
         case "preferred":
@@ -282,7 +95,7 @@ def _elected(cause: str, data: Data) -> str:
         case "unclean":
             why = (
                 "an unclean election: no in-sync replica "
-                f"({_listed(data['isr_before'])}) was alive, records may be lost"
+                f"({listed(data['isr_before'])}) was alive, records may be lost"
             )
         case "directory-failed":
             why = f"broker {previous} cannot serve it: its disk failed or is full"
@@ -290,18 +103,18 @@ def _elected(cause: str, data: Data) -> str:
             why = f"broker {previous} restarted, and may have lost what it had not flushed"
         case _:
             why = "it was in sync when the partition lost its leader, and is back"
-    return f"{begin}, because {why}; ISR {_listed(data['isr'])}"
+    return f"{begin}, because {why}; ISR {listed(data['isr'])}"
 
 
 def _offline(cause: str, data: Data) -> str:
-    text = f"no leader: none of the in-sync replicas {_listed(data['isr'])} can lead"
+    text = f"no leader: none of the in-sync replicas {listed(data['isr'])} can lead"
     if data["dead"]:
-        text += f"; not alive: {_listed(data['dead'])}"
+        text += f"; not alive: {listed(data['dead'])}"
     if data["failed"]:
-        text += f"; with a failed disk: {_listed(data['failed'])}"
+        text += f"; with a failed disk: {listed(data['failed'])}"
     out_of_sync = [each for each in data["replicas"] if each not in data["isr"]]
     if out_of_sync:
-        text += f"; out of sync: {_listed(out_of_sync)} (an unclean election could elect them)"
+        text += f"; out of sync: {listed(out_of_sync)} (an unclean election could elect them)"
     return text
 
 
@@ -316,11 +129,6 @@ def _truncated(cause: str, data: Data) -> str:
 
 
 # -- clients
-
-
-def _by(data: Data) -> str:
-    who = data.get("principal") or data.get("client_id") or "a client"
-    return f"{who} at {data['host']}" if data.get("host") else str(who)
 
 
 _QUOTAS: Final = {
@@ -348,7 +156,7 @@ def _throttle_begin(cause: str, data: Data) -> str:
 def _throttle_end(cause: str, data: Data) -> str:
     return (
         f"no longer throttled by {_QUOTAS[cause]} of {data['entity']}, after "
-        f"{span(data['took_ms'])}: {_counted(data['throttles'], 'pause')}, the longest "
+        f"{span(data['took_ms'])}: {counted(data['throttles'], 'pause')}, the longest "
         f"{span(data['longest_ms'])}"
     )
 
@@ -360,7 +168,7 @@ def _reject_produce(cause: str, data: Data) -> str:
             why = f"too large for max.message.bytes={data['limit']}" if "limit" in data else ""
         case "not-enough-replicas":
             why = (
-                f"{_counted(data['isr'], 'in-sync replica')}, min.insync.replicas={data['min_isr']}"
+                f"{counted(data['isr'], 'in-sync replica')}, min.insync.replicas={data['min_isr']}"
             )
         case _:
             why = ""
@@ -400,7 +208,7 @@ def _reject_connection(cause: str, data: Data) -> str:
 
 def _recovered(cause: str, data: Data) -> str:
     return (
-        f"{_counted(data['logs'], 'log')} recovered in {span(data['took_ms'])} after an unclean "
+        f"{counted(data['logs'], 'log')} recovered in {span(data['took_ms'])} after an unclean "
         "shutdown"
     )
 
@@ -414,7 +222,7 @@ _RULES: Final = {
 
 def _segment_deleted(cause: str, data: Data) -> str:
     text = (
-        f"broker {data['broker']} deleted {_counted(data['segments'], 'segment')} "
+        f"broker {data['broker']} deleted {counted(data['segments'], 'segment')} "
         f"({size(data['bytes'])}) below offset {data['offset']}, because {_RULES[cause]}"
     )
     if cause == "time" and "retention_ms" in data:
@@ -434,7 +242,7 @@ def _compaction_failed(cause: str, data: Data) -> str:
 def _directory(cause: str, data: Data) -> str:
     return (
         f"log directory {data['directory']} is offline with "
-        f"{_counted(data['partitions'], 'partition')}: {data['reason']}"
+        f"{counted(data['partitions'], 'partition')}: {data['reason']}"
     )
 
 
@@ -482,9 +290,32 @@ def _session_back(cause: str, data: Data) -> str:
     return f"registered again after {span(data['took_ms'])}, with broker epoch {data['epoch']}"
 
 
+def _stall(cause: str, data: Data) -> str:
+    stood = f"its event loop stood still for {span(data['ms'])}"
+    used = f"{span(data['used_ms'])} of the processor"
+    match cause:
+        case "busy":
+            return f"{stood}: many short steps, or one that is not timed, used {used}"
+        case "waiting":
+            return (
+                f"{stood}, and had {used}: a disk or another thread held it up, the machine is "
+                "overloaded, or the process was paused"
+            )
+        case "request":
+            ran = f"a {data['what']} request"
+        case "task":
+            ran = f"the task {data['what']!r}"
+        case _:
+            ran = f"Python's garbage collection ({data['what']})"
+    waited = ""
+    if data["used_ms"] < data["ms"] / 2:
+        waited = f", but had {used}: it waited for a disk, or the machine is overloaded"
+    return f"{stood}: {ran} took {span(data['step_ms'])}{waited}"
+
+
 def _aborted(cause: str, data: Data) -> str:
     facts = (
-        f"open for {span(data['open_ms'])}, {_counted(data['partitions'], 'partition')}, "
+        f"open for {span(data['open_ms'])}, {counted(data['partitions'], 'partition')}, "
         f"producer {data['producer_id']} epoch {data['epoch']}"
     )
     match cause:
@@ -503,35 +334,30 @@ def _aborted(cause: str, data: Data) -> str:
 
 def _changed(cause: str, data: Data) -> str:
     what = data.get("resource") or data.get("entity")
-    return f"{what}: {data['changes']}, by {_by(data)}"
+    return f"{what}: {data['changes']}, by {by(data)}"
 
 
 def _acl(cause: str, data: Data) -> str:
-    return f"{data['change']} by {_by(data)}: {data['acl']}"
+    return f"{data['change']} by {by(data)}: {data['acl']}"
 
 
 def _created(cause: str, data: Data) -> str:
     partitions, replicas = data["partitions"], data["replication_factor"]
-    counts = f"{_counted(partitions, 'partition')}, {_counted(replicas, 'replica')} each"
+    counts = f"{counted(partitions, 'partition')}, {counted(replicas, 'replica')} each"
     match cause:
         case "automatic":
             return f"created on a client's first request for it: {counts}"
         case "internal":
             return f"created by the broker: {counts}"
-    return f"created by {_by(data)}: {counts}"
+    return f"created by {by(data)}: {counts}"
 
 
 def _deleted(cause: str, data: Data) -> str:
-    return f"deletion requested by {_by(data)}"
+    return f"deletion requested by {by(data)}"
 
 
 _SENTENCES: Final[Mapping[str, Callable[[str, Data], str]]] = {
-    "group.rebalance": _rebalance,
-    "group.stable": _stable,
-    "group.empty": _empty,
-    "group.deleted": _group_deleted,
-    "offsets.expired": _offsets_expired,
-    "offsets.reset": _offsets_reset,
+    **GROUP_SENTENCES,
     "isr.shrink": _isr_shrink,
     "isr.expand": _isr_expand,
     "isr.refused": _isr_refused,
@@ -553,6 +379,7 @@ _SENTENCES: Final[Mapping[str, Callable[[str, Data], str]]] = {
     "role.refused": _refused,
     "session.lost": _session_lost,
     "session.back": _session_back,
+    "loop.stall": _stall,
     "transaction.aborted": _aborted,
     "config.changed": _changed,
     "quota.changed": _changed,

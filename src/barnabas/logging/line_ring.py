@@ -1,6 +1,6 @@
-"""The last lines of the process's log, kept in memory for whoever looks.
+"""The last lines of the process's log, kept in memory for the console.
 
-    ring = LineRing(wall_ms)
+    ring = LineRing()
     logging.getLogger().addHandler(ring)
     ring.lines(level=logging.WARNING, logger="barnabas.controller", text="orders")
 
@@ -61,9 +61,9 @@ class LineRing(logging.Handler):
     def lines(
         self, *, level: int = 0, logger: str = "", text: str = "", limit: int = LINES_MAX
     ) -> Sequence[LogLine]:
-        """Return the newest lines first: from a level on, of a logger and those below, with a text.
+        """Return the newest lines first: from a level on, of a logger and those below it, with a part of the text.
 
-        The text is looked for in any case, in the message and in the logger's name.
+        The part is looked for in any case, in the message and in the logger's name.
         """
         self.acquire()
         try:

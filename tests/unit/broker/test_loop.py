@@ -12,7 +12,17 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.loop import NICENESS, Conditions, WheelTimer, background_thread, offload, spawn
+from barnabas.broker.loop import (
+    LONG_STEP_S,
+    NICENESS,
+    Conditions,
+    LongSteps,
+    Step,
+    WheelTimer,
+    background_thread,
+    offload,
+    spawn,
+)
 
 
 async def settle() -> None:
@@ -210,3 +220,92 @@ def test_all_work_of_an_executor_is_done_by_one_thread() -> None:
     with background_thread("background") as executor:
         waiting = [executor.submit(threading.get_ident) for _ in range(5)]
         assert len({each.result(30) for each in waiting} | {threading.get_ident()}) == 2
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 5.0
+        self.steps = LongSteps(lambda: self.now_s)
+
+    def pass_(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def test_the_longest_step_is_kept_until_it_is_taken() -> None:
+    clock = Clock()
+    assert clock.steps.take() is None
+    clock.steps.ran("request", "Fetch", LONG_STEP_S - 0.001)
+    assert clock.steps.take() is None
+    for seconds in (0.2, 0.3, 0.1):
+        clock.steps.ran("request", f"took {seconds}", seconds)
+    assert clock.steps.take() == Step("request", "took 0.3", 0.3)
+    assert clock.steps.take() is None
+
+
+def test_a_call_is_timed_also_if_it_fails() -> None:
+    clock = Clock()
+
+    def fail() -> None:
+        clock.pass_(0.5)
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        clock.steps.call("sweep", fail)
+    assert clock.steps.take() == Step("task", "sweep", 0.5)
+    assert clock.steps.call("sweep", lambda: 7) == 7
+
+
+def test_the_steps_of_a_coroutine_are_timed_and_its_waits_are_not() -> None:
+    clock = Clock()
+
+    async def work() -> str:
+        clock.pass_(0.1)
+        await asyncio.sleep(0)
+        clock.pass_(0.2)
+        try:
+            async with asyncio.timeout(0):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return "timed out"
+        return "not reached"
+
+    async def story() -> str:
+        task = asyncio.create_task(clock.steps.timed("retention", work()))
+        await asyncio.sleep(0)
+        clock.pass_(5.0)  # while it waits
+        return await task
+
+    assert asyncio.run(story()) == "timed out"
+    step = clock.steps.take()
+    assert step is not None
+    assert (step.kind, step.name, round(step.seconds, 6)) == ("task", "retention", 0.2)
+
+
+def test_a_failure_and_a_cancellation_reach_the_caller() -> None:
+    clock = Clock()
+    cancelled = False
+
+    async def fail() -> None:
+        raise KeyError("mine")
+
+    async def wait() -> None:
+        nonlocal cancelled
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled = True
+            raise
+
+    async def story() -> None:
+        with pytest.raises(KeyError):
+            await clock.steps.timed("a", fail())
+        task = asyncio.create_task(clock.steps.timed("b", wait()))
+        await settle()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(story())
+    assert cancelled

@@ -15,6 +15,7 @@ ROUNDS = "tests/unit/groups/test_round.py"
 CONTROLLER = "tests/unit/controller/test_state_changes.py"
 WHY = "tests/unit/cli/test_why.py"
 BROKER = "tests/unit/broker/diary/test_notes.py"
+LOOP = "tests/unit/broker/monitoring/test_loop_monitor.py"
 
 EXERCISED = {
     "group.rebalance": {
@@ -138,6 +139,13 @@ EXERCISED = {
     ),
     "session.lost": {"expired": f"{BROKER}::test_a_session_is_lost"},
     "session.back": {"renewed": f"{BROKER}::test_a_session_is_lost"},
+    "loop.stall": {
+        "request": f"{LOOP}::test_a_long_step_is_named",
+        "task": f"{LOOP}::test_a_long_step_is_named",
+        "garbage-collection": f"{LOOP}::test_a_long_step_is_named",
+        "busy": f"{LOOP}::test_a_stall_without_a_long_step",
+        "waiting": f"{BROKER}::test_the_loop_stands_still",
+    },
     "transaction.aborted": {
         "timeout": "tests/unit/transactions/test_aborts.py::test_a_transaction_times_out",
         "fenced": "tests/unit/transactions/test_aborts.py::test_a_new_producer_fences_the_last",

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from barnabas.diary.catalogue import EVENTS, REBALANCE_CAUSES
-from barnabas.diary.sentences import moment, sentence, size, span
+from barnabas.diary.sentences import sentence
+from barnabas.diary.wording import moment, size, span
 
 WHO = {"principal": "User:alice", "client_id": "app", "host": "10.0.0.7"}
 MEMBER = {
@@ -138,6 +139,7 @@ DATA: dict[str, dict[str, Any]] = {
     "role.refused": {"request": "LeaderAndIsr", "controller": 1, "epoch": 4, "known": 5},
     "session.lost": {"epoch": 5},
     "session.back": {"epoch": 6, "took_ms": 4_000},
+    "loop.stall": {"ms": 480, "used_ms": 30, "what": "Produce", "step_ms": 470},
     "transaction.aborted": {
         "open_ms": 61_000,
         "timeout_ms": 60_000,
@@ -193,6 +195,23 @@ def test_the_numbers_are_in_it() -> None:
     assert sentence("segment.deleted", "time", LOG) == (
         "broker 2 deleted 2 segments (2.0 KiB) below offset 17, because their newest records were "
         "older than retention.ms (60 min)"
+    )
+
+
+def test_a_stall_is_told_with_what_ran() -> None:
+    numbers = {"ms": 480, "used_ms": 460, "step_ms": 470}
+    stood = "its event loop stood still for 480 ms"
+    assert sentence("loop.stall", "request", {**numbers, "what": "Produce"}) == (
+        f"{stood}: a Produce request took 470 ms"
+    )
+    waited = {**numbers, "what": "retention", "used_ms": 9}
+    assert sentence("loop.stall", "task", waited) == (
+        f"{stood}: the task 'retention' took 470 ms, but had 9 ms of the processor: it waited for "
+        "a disk, or the machine is overloaded"
+    )
+    collected = {**numbers, "what": "generation 2"}
+    assert sentence("loop.stall", "garbage-collection", collected) == (
+        f"{stood}: Python's garbage collection (generation 2) took 470 ms"
     )
 
 

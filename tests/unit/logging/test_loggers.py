@@ -10,7 +10,12 @@ import pytest
 from barnabas.logging.loggers import FILES, LOGGERS, OWN_NAMES, files_of
 
 SOURCES = Path(__file__).resolve().parents[3] / "src" / "barnabas"
-CLIENTS = ("barnabas.client", "barnabas.streams", "barnabas.producer")
+CLIENTS = (
+    "barnabas.client",
+    "barnabas.compat.confluent_kafka",
+    "barnabas.producer",
+    "barnabas.streams",
+)
 """Loggers of programs that use our clients."""
 
 

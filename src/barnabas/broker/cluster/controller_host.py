@@ -22,7 +22,7 @@ from barnabas.broker.cluster.controller_metrics import ControllerMetrics
 from barnabas.broker.cluster.dialer import Dialer
 from barnabas.broker.cluster.event_queue import EventQueue
 from barnabas.broker.cluster.silence import Silence
-from barnabas.broker.loop import Conditions, spawn
+from barnabas.broker.loop import Conditions, LongSteps, spawn
 from barnabas.controller.guarded_tree import ControllerMoved
 from barnabas.controller.states import ControllerState
 from barnabas.controller.term import Term
@@ -70,6 +70,7 @@ class ControllerHost:
         now_ms: Callable[[], int],
         random_bytes: Callable[[int], bytes],
         metrics: ControllerMetrics,
+        long_steps: LongSteps,
         note: NoteSink = unnoted,
     ) -> None:
         self.broker_id = broker_id
@@ -83,6 +84,7 @@ class ControllerHost:
         self._silence = silence
         self._now_ms = now_ms
         self._random_bytes = random_bytes
+        self._long_steps = long_steps
         self._note = note
         self._term: Term | None = None
         self._channels: ControllerChannels | None = None
@@ -325,7 +327,7 @@ class ControllerHost:
             event = await queue.next()
             began_s = loop.time()
             try:
-                await event()
+                await self._long_steps.timed("the controller", event())
             except (ControllerMoved, SessionExpired) as failure:
                 logger.info("controller term ends: epoch=%d: %s", term.epoch, failure)
                 self._task = None

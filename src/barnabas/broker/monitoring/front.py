@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from functools import partial
+from typing import Any
 
 from barnabas import __version__, kernels
-from barnabas.broker.loop import IoThreads
+from barnabas.broker.loop import IoThreads, LongSteps
 from barnabas.broker.monitoring.loop_monitor import LoopMonitor
 from barnabas.broker.monitoring.process import ProcessMetrics, build_labels
 from barnabas.broker.monitoring.traffic_series import TrafficSeries
@@ -89,6 +90,10 @@ def loop_monitor(
     clock: Callable[[], float],
     thread_clock: Callable[[], float] | None,
     blocked_s: Callable[[], float],
+    long_steps: LongSteps,
+    note_stall: Callable[[str, dict[str, Any]], None],
 ) -> LoopMonitor | None:
     """Return what measures the loop; None where time is virtual."""
-    return None if thread_clock is None else LoopMonitor(registry, clock, thread_clock, blocked_s)
+    if thread_clock is None:
+        return None
+    return LoopMonitor(registry, clock, thread_clock, blocked_s, long_steps, note_stall)

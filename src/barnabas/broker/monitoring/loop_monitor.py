@@ -3,15 +3,19 @@
 No loop tells how long it has slept. But a sleeping thread uses no CPU: what the thread of the loop
 has used is the time in which it was busy, except that a disk may make it wait as well; appends that
 took long are taken for such waits. How late a timer is says for how long a request may have waited
-unread in its socket, which no phase of the request includes.
+unread in its socket, which no phase of the request includes. A loop that stood still for 100 ms is
+noted in the diary, with the step that took most of that time.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from barnabas.broker.housekeeping import LOOP_TICK_MS
+from barnabas.broker.loop import LongSteps, Step
+from barnabas.diary.catalogue import STALL_CAUSES
 from barnabas.metrics.catalogue import loop as catalogue
 from barnabas.metrics.catalogue.network import NETWORK_PROCESSOR
 from barnabas.metrics.metric import Metric
@@ -20,10 +24,14 @@ from barnabas.metrics.registry import WINDOW_S, Registry
 SAMPLE_S = 1.0
 MINUTE_S = 60.0
 RECENTLY_S = 10.0
+STALL_S = 0.1
+"""From here on the loop stood still."""
+MOST = 0.5
+"""The part of a stall that a step must have taken to be named as its cause."""
 
 
 class LoopMonitor:
-    """Measures one loop; `tick` is called by a timer on it."""
+    """Measures one loop; `tick` is called by a timer on it, also before `start`."""
 
     def __init__(
         self,
@@ -31,12 +39,24 @@ class LoopMonitor:
         clock: Callable[[], float],
         thread_clock: Callable[[], float],
         blocked_s: Callable[[], float],
+        long_steps: LongSteps,
+        note_stall: Callable[[str, dict[str, Any]], None],
     ) -> None:
-        """`blocked_s` is for how long the loop has waited for disks, since the start."""
+        """`blocked_s` is for how long the loop has waited for disks, since the start.
+
+        `note_stall` is called with the cause and the numbers of a stall.
+        """
         self._registry = registry
         self._clock = clock
         self._thread_clock = thread_clock
         self._blocked_s = blocked_s
+        self._long_steps = long_steps
+        self._note_stall = note_stall
+        self._used_s = 0.0
+        # All causes: a rate needs the 0 before the first.
+        self._stalls = {
+            cause: registry.counter(catalogue.LOOP_STALLS, cause) for cause in STALL_CAUSES
+        }
         self._lag = registry.histogram(catalogue.LOOP_LAG)
         self._due_s: float | None = None
         self._samples: deque[tuple[float, float]] = deque()
@@ -48,13 +68,28 @@ class LoopMonitor:
             registry.gauge(metric, self._idle)
         registry.gauge(catalogue.ONE_PROCESSOR_IDLE, self._idle, NETWORK_PROCESSOR)
 
+    def start(self) -> None:
+        """Watch the garbage collector."""
+        pauses = self._registry.histogram(catalogue.GC_PAUSE)
+        self._long_steps.watch_collector(lambda seconds: pauses.record(int(seconds * 1e6)))
+
+    def stop(self) -> None:
+        """Watch it no more."""
+        self._long_steps.unwatch_collector()
+
     def tick(self) -> None:
         """Record how late this is; now and then take a sample, and begin a window of quantiles."""
         now = self._clock()
+        used_s = self._thread_clock()
+        step = self._long_steps.take()
         if self._due_s is None:
             self._rotated_s = now
         else:
-            self._lag.record(int((now - self._due_s) * 1e6))
+            late_s = now - self._due_s
+            self._lag.record(int(late_s * 1e6))
+            if late_s >= STALL_S:
+                self._stalled(late_s, used_s - self._used_s, step)
+        self._used_s = used_s
         self._due_s = now + LOOP_TICK_MS / 1000
         if not self._samples or now - self._samples[-1][0] >= SAMPLE_S:
             self._sample(now)
@@ -62,6 +97,20 @@ class LoopMonitor:
             self._rotated_s = now
             self._rotation = self._registry.rotation()
         next(self._rotation, None)  # one metric a tick: all together would take milliseconds
+
+    def _stalled(self, late_s: float, used_s: float, step: Step | None) -> None:
+        """Note for how long the loop stood still, and what ran."""
+        data: dict[str, Any] = {
+            "ms": round(late_s * 1000),
+            "used_ms": round(min(used_s, late_s) * 1000),
+        }
+        if step is not None and step.seconds >= late_s * MOST:
+            cause = step.kind
+            data |= {"what": step.name, "step_ms": round(step.seconds * 1000)}
+        else:
+            cause = "busy" if used_s >= late_s * MOST else "waiting"
+        self._stalls[cause].add()
+        self._note_stall(cause, data)
 
     def busy(self, within_s: float) -> float:
         """Return the part of the last seconds in which the loop was busy, from 0 to 1."""

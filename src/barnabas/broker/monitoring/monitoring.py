@@ -19,6 +19,7 @@ from barnabas.broker.monitoring.controller_gauges import ControllerGauges
 from barnabas.broker.monitoring.group_gauges import GroupGauges
 from barnabas.broker.monitoring.lag_series import LagSeries
 from barnabas.broker.monitoring.log_series import LogSeries
+from barnabas.broker.monitoring.loop_monitor import LoopMonitor
 from barnabas.broker.monitoring.partition_series import PartitionSeries
 from barnabas.broker.monitoring.record_times import RecordTimes
 from barnabas.broker.monitoring.remote_ends import RemoteEnds
@@ -53,6 +54,8 @@ class Watched:
     transactions: TransactionHost
     ask: Ask
     executor: Executor | None
+    loop: LoopMonitor | None
+    """What measures the loop; None where time is virtual."""
 
 
 class Monitoring:
@@ -97,6 +100,7 @@ class Monitoring:
         ]
         for collector in collectors:
             registry.add_collector(collector)
+        self._loop = parts.loop
         self._ticks = 0
         self._handle: asyncio.TimerHandle | None = None
         self._refresh: asyncio.Task[None] | None = None
@@ -104,11 +108,15 @@ class Monitoring:
 
     def start(self) -> None:
         """Sample from now on."""
+        if self._loop is not None:
+            self._loop.start()
         self._handle = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     async def stop(self) -> None:
         """Sample no more."""
         self._stopped = True
+        if self._loop is not None:
+            self._loop.stop()
         if self._handle is not None:
             self._handle.cancel()
         if self._refresh is not None:

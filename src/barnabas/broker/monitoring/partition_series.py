@@ -23,7 +23,6 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.catalogue import cluster as exporter
 from barnabas.metrics.catalogue import logs, replication
 from barnabas.metrics.metric import Metric
-from barnabas.model.ids import TopicPartition
 from barnabas.replication.partition import Partition
 
 Read: TypeAlias = Callable[[Partition], float]
@@ -123,7 +122,7 @@ class PartitionSeries:
         keys = list(self._partitions)
         replicas = list(self._partitions.values())
         own = self._broker_id
-        led_keys: list[TopicPartition] = []
+        led_keys: list[tuple[str, int]] = []
         led: list[Partition] = []
         for first in range(0, len(keys), RUN):
             run = slice(first, first + RUN)

@@ -1,11 +1,11 @@
 """What the console shows of requests: those that were answered, and those that wait right now.
 
-Nothing is kept before `start`, nor after `stop`. What waits is looked up when somebody asks.
+Nothing is kept before `start`, nor after `stop`. What waits is looked up when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import nlargest
 
 from barnabas.broker.network.connection import Connection
@@ -39,13 +39,18 @@ class RequestView:
         wall_ms: Callable[[], int],
         clock_ms: Callable[[], int],
         topic_id_of: Callable[[str], Uuid],
+        sessions_of: Callable[[str], Iterable[int]],
     ) -> None:
-        """`clock` is the one by which requests are timed, `clock_ms` the connections'."""
+        """`clock` is the one by which requests are timed, `clock_ms` the connections'.
+
+        `sessions_of` returns the fetch sessions that read a topic.
+        """
         self._metrics = metrics
         self._network = network
         self._wall_ms = wall_ms
         self._clock_ms = clock_ms
         self._topic_id_of = topic_id_of
+        self._sessions_of = sessions_of
         self._watch = RequestWatch(clock, wall_ms)
 
     def start(self) -> None:
@@ -74,9 +79,9 @@ class RequestView:
         """Return who writes to a topic here, and who reads it."""
         watch = self._watch
         now, now_ms = watch.clock(), self._wall_ms()
+        found = watch.topics.of(topic, self._topic_id_of(topic), self._sessions_of(topic), now)
         return [
-            TopicClient(api, *who, now_ms - int((now - last) * 1000))
-            for api, who, last in watch.topics.of(topic, self._topic_id_of(topic), now)
+            TopicClient(api, *who, now_ms - int((now - last) * 1000)) for api, who, last in found
         ]
 
 

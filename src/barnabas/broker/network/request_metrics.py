@@ -13,10 +13,11 @@ from enum import IntEnum
 from math import floor
 from typing import Any, TypeAlias
 
+from barnabas.broker.loop import LongSteps
 from barnabas.broker.network.request import Counts, Request
 from barnabas.broker.network.request_log import LoggedCounts
-from barnabas.broker.network.request_watch import RequestWatch, WatchedCounts
-from barnabas.broker.network.response_errors import Failed, error_lines
+from barnabas.broker.network.request_watch import Look, RequestWatch, watch_lines
+from barnabas.broker.network.response_errors import error_lines
 from barnabas.broker.network.router import Served
 from barnabas.metrics.catalogue import requests as catalogue
 from barnabas.metrics.instruments import BUCKET_OF, Histogram, SizeHistogram
@@ -32,9 +33,10 @@ AT_ONCE_US = 1024
 """Requests that are answered at once in less time are counted by the microsecond."""
 _ANSWERED = """
 def answered(request, response, now):
-    none = 0
+    none = error = 0
 {errors}
     errors.none += none
+{watch}
     if request.phases is not None:
         record_phases(request, now)
         return
@@ -87,7 +89,7 @@ class ErrorCounts:
 
     def __init__(self) -> None:
         self.none = 0
-        self.failed = Failed()
+        self.failed: dict[int, int] = {}
 
 
 class RequestKind:
@@ -150,9 +152,12 @@ class RequestCounts:
 
     __slots__ = (
         "_appends",
+        "_errors",
         "_kind",
+        "_look",
         "_metrics",
         "_others",
+        "_response",
         "answered",
         "other",
         "times",
@@ -176,23 +181,36 @@ class RequestCounts:
         self._kind = kind
         self._metrics = metrics
         self._appends = served.api.name == "Produce"
-        self.answered: Answered = self._compiled(served.api.response, errors)
+        self._response = served.api.response
+        self._errors = errors
+        self._look: Look | None = None
+        self.answered: Answered = self._compiled()
         """Counts a request that is answered now: with the request, its response and the time."""
 
-    def _compiled(self, response: type[Message], errors: ErrorCounts) -> Answered:
+    def show_to(self, watch: RequestWatch | None) -> None:
+        """Let a watch look at requests from now on, or none."""
+        self._look = None if watch is None else watch.looker(self._kind.name)
+        self.answered = self._compiled()
+
+    def _compiled(self) -> Answered:
         """Compile `answered`. It is called for every request, and all that it does is inside."""
         names: dict[str, Any] = {
             "bucket_of": BUCKET_OF,
-            "errors": errors,
-            "failed": errors.failed,
+            "errors": self._errors,
+            "failed": self._errors.failed,
             "floor": floor,
+            "look": self._look,
             "record_long": self._record_long,
             "record_phases": self._record_phases,
             "record_size": self._kind.sizes.record,
             "sizes": self._kind.sizes.counts,
             "times": self.times,
         }
-        exec(_ANSWERED.format(errors="\n".join(error_lines(response, self.version))), names)
+        source = _ANSWERED.format(
+            errors="\n".join(error_lines(self._response, self.version)),
+            watch="" if self._look is None else watch_lines(self._kind.name),
+        )
+        exec(source, names)
         answered: Answered = names["answered"]
         return answered
 
@@ -203,6 +221,8 @@ class RequestCounts:
 
     def unanswered(self, request: Request[Any], now: float) -> None:
         """Count a request that expects no response, and is done now."""
+        if self._look is not None and now >= request.session.records_due:
+            self._look(request, None, now, 0)
         if request.phases is not None:
             self._record_phases(request, now)
         else:
@@ -222,6 +242,7 @@ class RequestCounts:
             return
         self._others += 1
         self._kind.at_once.record(us)
+        self._metrics.long_steps.ran("request", self._kind.name, seconds)
         if self._appends and seconds >= BLOCKED_S_MIN:
             self._metrics.blocked_s += seconds
 
@@ -301,7 +322,10 @@ class Sizes(Histogram):
 class RequestMetrics:
     """The metrics of all requests, by API and version."""
 
-    def __init__(self, registry: Registry, served: Mapping[int, Served[Any]]) -> None:
+    def __init__(
+        self, registry: Registry, served: Mapping[int, Served[Any]], long_steps: LongSteps
+    ) -> None:
+        self.long_steps = long_steps
         self.by_version: dict[int, list[Counts | None]] = {
             key: [None] * (entry.last_version + 1) for key, entry in served.items()
         }
@@ -320,27 +344,24 @@ class RequestMetrics:
     def log_requests(self, on: bool) -> None:
         """Begin or end to log every request."""
         self._logs_requests = on
-        self._wrap_all()
-
-    def watch_requests(self, watch: RequestWatch | None) -> None:
-        """Show every request to a watch from now on, or to none."""
-        self._watch = watch
-        self._wrap_all()
-
-    def _wrap_all(self) -> None:
         for key, versions in self.by_version.items():
             for version, counts in enumerate(versions):
                 if counts is not None:
-                    versions[version] = self._wrapped(counts, self._served[key])
+                    versions[version] = self._logged(counts, self._served[key])
 
-    def _wrapped(self, counts: Counts, served: Served[Any]) -> Counts:
-        """Return what counts requests, wrapped if they are to be watched or logged."""
-        while isinstance(counts, LoggedCounts | WatchedCounts):
+    def _logged(self, counts: Counts, served: Served[Any]) -> Counts:
+        """Return what counts requests, wrapped if they are to be logged."""
+        if isinstance(counts, LoggedCounts):
             counts = counts.counts
-        if self._watch is not None:
-            name = served.api.name
-            counts = WatchedCounts(counts, name, self._errors[name], self._watch)
         return LoggedCounts(counts, served.api) if self._logs_requests else counts
+
+    def watch_requests(self, watch: RequestWatch | None) -> None:
+        """Let a watch look at requests from now on, or none."""
+        self._watch = watch
+        for kinds in self._kinds.values():
+            for kind in kinds:
+                for counts in kind.versions:
+                    counts.show_to(watch)
 
     def begin(self, served: Served[Any], version: int) -> Counts:
         """Return what counts the requests of an API and version, from the first one on."""
@@ -354,13 +375,15 @@ class RequestMetrics:
         if api in OTHER_NAMES:
             (other,) = self._kinds[OTHER_NAMES[api]]
             counts.other = self._counts(other, served, version, errors)
-        chosen = self.by_version[served.api.key][version] = self._wrapped(counts, served)
+        chosen = self.by_version[served.api.key][version] = self._logged(counts, served)
         return chosen
 
     def _counts(
         self, kind: RequestKind, served: Served[Any], version: int, errors: ErrorCounts
     ) -> RequestCounts:
         counts = RequestCounts(self, kind, served, version, errors)
+        if self._watch is not None:
+            counts.show_to(self._watch)
         kind.versions.append(counts)
         return counts
 

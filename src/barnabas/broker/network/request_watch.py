@@ -1,7 +1,8 @@
-"""Requests as the console shows them: the last ones, the slowest, and errors by client.
+"""Requests as the console shows them: some of the last ones, the slowest, and errors by client.
 
-Requests are counted by an object of their API and version. While somebody may look, `WatchedCounts`
-stand in for these objects, as those of the request log do; otherwise this costs nothing.
+While a console may show them, the functions that count requests call `look` for those that were
+answered an error, those that took a millisecond or more, and one a second of each connection: what
+all others cost is two comparisons. Nothing else is kept of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heappush, heapreplace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from barnabas.broker.network.phases import Phases
 from barnabas.broker.network.session import Session
@@ -19,20 +20,44 @@ from barnabas.model.observations import ErrorSeen, RequestSeen
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.broker.network.request import Counts, Request
-    from barnabas.broker.network.request_metrics import ErrorCounts
+    from barnabas.broker.network.request import Request
+
+Look: TypeAlias = Callable[["Request[Any]", "Message | None", float, int], None]
+"""Called with a request, its response, the time, and the last error code in the response."""
 
 RECENT_MAX = 200
 SLOWEST_MAX = 50
 ERRORS_MAX = 500
 PERIOD_S = 300.0
 """The slowest requests are those of this period and of the one before."""
+LOOK_S = 1.0
+"""How long nothing is looked at on a connection that was looked at, but errors and slow requests.
+
+Produce and Fetch requests do not count for the others, so that their topics are learned.
+"""
+SLOW_S = 0.001
+"""From here on a request may be one of the slowest."""
 OWN_CLIENT = "barnabas-console"
 """Whose requests are not kept: they would be all that an idle broker has to show."""
 
+NAMES_OF_RECORDS = ("Produce", "FetchConsumer")
+
+
+def watch_lines(name: str) -> str:
+    """Return lines of Python that call `look` for a request of a name, if it is one to look at."""
+    return (
+        f"    if error or now >= request.session.{_due_of(name)}"
+        f" or now - request.received >= {SLOW_S}:\n"
+        "        look(request, response, now, error)"
+    )
+
+
+def _due_of(name: str) -> str:
+    return "records_due" if name in NAMES_OF_RECORDS else "others_due"
+
 
 class Answered(NamedTuple):
-    """A request as it is kept; nothing in it is computed before somebody looks."""
+    """A request as it is kept; nothing in it is computed before it is shown."""
 
     api: str
     version: int
@@ -53,8 +78,8 @@ class RequestWatch:
     def __init__(self, clock: Callable[[], float], wall_ms: Callable[[], int]) -> None:
         self.clock = clock
         self.topics = TopicClients()
-        self.recent: deque[Answered] = deque(maxlen=RECENT_MAX)
-        self.slow_s = 0.0
+        self._recent: deque[Answered] = deque(maxlen=RECENT_MAX)
+        self._slow_s = 0.0
         """A request that took longer is one of the slowest."""
         self._wall_ms = wall_ms
         self._slowest: list[tuple[float, int, Answered]] = []
@@ -63,8 +88,59 @@ class RequestWatch:
         self._since = clock()
         self._errors: dict[tuple[str, int, str], tuple[int, float]] = {}
 
-    def note_slow(self, answered: Answered) -> None:
-        """Keep a request that took longer than `slow_s`."""
+    def looker(self, name: str) -> Look:
+        """Return what looks at requests of one name."""
+        due = _due_of(name)
+        notes: dict[str, Callable[[Request[Any], Any, float], None]] = {
+            "Produce": self.topics.produced,
+            "FetchConsumer": self.topics.fetched,
+        }
+        note_topics = notes.get(name)
+        waits_for_records = name.startswith("Fetch")
+
+        def look(request: Request[Any], response: Message | None, now: float, code: int) -> None:
+            session, phases = request.session, request.phases
+            took_s = now - request.received
+            if phases is not None:
+                phases.end(now)
+                took_s = phases.queue_s + phases.local_s + phases.send_s
+                if not waits_for_records:
+                    took_s += phases.remote_s
+            is_due = now >= getattr(session, due)
+            if not (is_due or code or took_s > self._slow_s):
+                return
+            setattr(session, due, now + LOOK_S)
+            if request.client_id == OWN_CLIENT:
+                return
+            session.client_id = request.client_id
+            throttle_ms = getattr(response, "throttle_time_ms", 0)
+            self._keep(
+                Answered(
+                    name,
+                    request.version,
+                    request.client_id,
+                    session,
+                    request.size_bytes,
+                    now,
+                    took_s,
+                    phases,
+                    throttle_ms,
+                    code,
+                )
+            )
+            if note_topics is not None:
+                note_topics(request, response, now)
+
+        return look
+
+    def _keep(self, answered: Answered) -> None:
+        self._recent.append(answered)
+        if answered.took_s > self._slow_s:
+            self._note_slow(answered)
+        if answered.code:
+            self._note_error(answered)
+
+    def _note_slow(self, answered: Answered) -> None:
         if answered.answered - self._since > PERIOD_S:
             self._since = answered.answered
             self._before = [each for _, _, each in self._slowest]
@@ -76,10 +152,9 @@ class RequestWatch:
         else:
             heapreplace(self._slowest, entry)
         full = len(self._slowest) == SLOWEST_MAX
-        self.slow_s = self._slowest[0][0] if full else 0.0
+        self._slow_s = self._slowest[0][0] if full else 0.0
 
-    def note_error(self, answered: Answered) -> None:
-        """Count an error of a client."""
+    def _note_error(self, answered: Answered) -> None:
         key = answered.api, answered.code, answered.client_id or ""
         count = self._errors.pop(key, (0, 0.0))[0]  # the last one is at the end
         if len(self._errors) >= ERRORS_MAX:
@@ -89,8 +164,8 @@ class RequestWatch:
     # reading
 
     def newest(self) -> list[RequestSeen]:
-        """Return the last requests, the newest first."""
-        return self._seen(reversed(self.recent))
+        """Return the last requests that were looked at, the newest first."""
+        return self._seen(reversed(self._recent))
 
     def slowest(self) -> list[RequestSeen]:
         """Return the requests of the last minutes that took longest."""
@@ -139,78 +214,3 @@ class RequestWatch:
                 )
             )
         return seen
-
-
-class WatchedCounts:
-    """Counts the requests of an API and version by another object, and shows them to a watch."""
-
-    __slots__ = ("_count", "_errors", "_keep", "_name", "_throttle_ms", "_watch", "counts", "other")
-
-    def __init__(self, counts: Counts, name: str, errors: ErrorCounts, watch: RequestWatch) -> None:
-        """Wrap what counts the requests while nobody may look."""
-        self.counts = counts
-        self._count = counts.answered
-        self._name = name
-        self._errors = errors.failed
-        self._watch = watch
-        self._keep = watch.recent.append
-        self._throttle_ms = 0
-        other = counts.other
-        # The other requests of these APIs come from brokers.
-        self.other: Counts | None = (
-            None if other is None else WatchedCounts(other, f"{name} (broker)", errors, watch)
-        )
-
-    def answered(self, request: Request[Any], response: Message, now: float) -> None:
-        """Count and keep a request that is answered now."""
-        failures = self._errors.changes
-        self._count(request, response, now)
-        if request.client_id == OWN_CLIENT:
-            return
-        code = self._errors.last if self._errors.changes != failures else 0
-        self._seen(request, now, code)
-        if self._name == "Produce":
-            self._watch.topics.produced(request, now)
-        elif self._name == "Fetch":
-            self._watch.topics.fetched(request, response, now)  # type: ignore[arg-type]
-
-    def unanswered(self, request: Request[Any], now: float) -> None:
-        """Count and keep a request that expects no response, and is done now."""
-        self.counts.unanswered(request, now)
-        self._seen(request, now, 0)
-        if self._name == "Produce":
-            self._watch.topics.produced(request, now)
-
-    def throttled(self, throttle_ms: int) -> None:
-        """Record that the response of a request asks its client to wait."""
-        self._throttle_ms = throttle_ms
-        self.counts.throttled(throttle_ms)
-
-    def _seen(self, request: Request[Any], now: float, code: int) -> None:
-        phases = request.phases
-        if phases is None:
-            took_s = now - request.received
-        else:
-            took_s = phases.queue_s + phases.local_s + phases.send_s
-            if not self._name.startswith("Fetch"):
-                took_s += phases.remote_s
-        session = request.session
-        session.client_id = request.client_id
-        answered = Answered(
-            self._name,
-            request.version,
-            request.client_id,
-            session,
-            request.size_bytes,
-            now,
-            took_s,
-            phases,
-            self._throttle_ms,
-            code,
-        )
-        self._throttle_ms = 0
-        self._keep(answered)
-        if took_s > self._watch.slow_s:
-            self._watch.note_slow(answered)
-        if code:
-            self._watch.note_error(answered)

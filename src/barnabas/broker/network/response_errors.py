@@ -14,23 +14,11 @@ from barnabas.wire.schema import Message, Struct
 CODE = "error_code"
 
 
-class Failed(dict[int, int]):
-    """How often each code other than 0 occurred, and what came last."""
-
-    changes = 0
-    """How many codes were counted."""
-    last = 0
-
-    def __setitem__(self, code: int, count: int) -> None:
-        super().__setitem__(code, count)
-        self.changes += 1
-        self.last = code
-
-
 def error_lines(response: type[Message], version: int) -> Iterator[str]:
     """Yield lines of Python that look at `response` in a version.
 
-    They add the number of successes to `none`, and count the other codes in `failed`.
+    They add the number of successes to `none`, count the other codes in `failed`, and leave the
+    last of these in `error`.
     """
     yield from _lines(response, version, "response", 1)
 
@@ -45,6 +33,7 @@ def _lines(cls: type[Struct], version: int, value: str, depth: int) -> Iterator[
             yield f"{space}code = {value}.{CODE}"
             yield f"{space}if code:"
             yield f"{space}    failed[code] = failed.get(code, 0) + 1"
+            yield f"{space}    error = code"
             yield f"{space}else:"
             yield f"{space}    none += 1"
         elif field.struct is not None:

@@ -247,12 +247,36 @@ class Router(Generic[Host]):
 
     async def _complete(self, served: Served[Host], request: Request[Any], answer: Answer) -> None:
         try:
-            response = await _timed(answer, request, self._clock)
+            response = await self._timed(served.api.name, answer, request)
         except Exception as failure:  # noqa: BLE001 - answered and, if unexpected, logged
             self._fail(served, request, failure)
         else:
             if response is not None:  # else the handler has answered, or will
                 request.reply(request, response)
+
+    @coroutine
+    def _timed(
+        self, name: str, answer: Answer, request: Request[Any]
+    ) -> Generator[Any, Any, Message | None]:
+        """Await a handler's coroutine, and count the time of its steps but not of its waits."""
+        clock, long_steps = self._clock, self._metrics.long_steps
+        step: Callable[[], Any] = partial(answer.send, None)
+        while True:
+            began_s = clock()
+            request.resume(began_s)
+            try:
+                awaited = step()
+            except StopIteration as ended:
+                response: Message | None = ended.value
+                return response
+            finally:
+                ended_s = clock()
+                request.pause(ended_s)
+                long_steps.ran("request", name, ended_s - began_s)
+            try:
+                step = partial(answer.send, (yield awaited))
+            except BaseException as failure:  # noqa: BLE001 - the handler's, at its await
+                step = partial(answer.throw, failure)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -385,24 +409,3 @@ class Router(Generic[Host]):
             f"API key {header.api_key} version {header.api_version} is not supported: {range_text}",
             cause="unsupported-version",
         )
-
-
-@coroutine
-def _timed(
-    answer: Answer, request: Request[Any], clock: Callable[[], float]
-) -> Generator[Any, Any, Message | None]:
-    """Await a handler's coroutine, and count the time of its steps but not of its waits."""
-    step: Callable[[], Any] = partial(answer.send, None)
-    while True:
-        request.resume(clock())
-        try:
-            awaited = step()
-        except StopIteration as ended:
-            response: Message | None = ended.value
-            return response
-        finally:
-            request.pause(clock())
-        try:
-            step = partial(answer.send, (yield awaited))
-        except BaseException as failure:  # noqa: BLE001 - the handler's, at its await
-            step = partial(answer.throw, failure)

@@ -32,4 +32,8 @@ class Session:
     software_version: str = "unknown"
     client_port: int = 0
     client_id: str | None = None
-    """The client id of the last request that was watched; None while nobody looks."""
+    """The client id of the last request that was looked at; None while nobody looks."""
+    records_due: float = 0.0
+    """When the next Produce or Fetch request is looked at: see `request_watch`."""
+    others_due: float = 0.0
+    """When the next request of another API is."""

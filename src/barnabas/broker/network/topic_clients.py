@@ -1,12 +1,14 @@
-"""Who writes to topics at this broker, and who reads them: learned from requests while watched.
+"""Who writes to topics at this broker, and who reads them: learned from requests that are watched.
 
-A consumer names its topics once for each fetch session; later fetches only say that it still reads
-them. What was not renewed for ten minutes is forgotten.
+A consumer names its topics once for each fetch session; its later requests say only that the
+session is in use. So it is the session that is remembered here, and the fetch sessions know what
+they read. What was not seen for ten minutes is forgotten.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 from barnabas.broker.network.request import Request
 from barnabas.model.ids import ZERO_UUID, Uuid
@@ -16,8 +18,9 @@ from barnabas.wire.messages.produce import ProduceRequest
 ENTRIES_MAX = 2000
 KEPT_S = 600.0
 
-Topic = str | Uuid
-Who = tuple[str, str, str]
+Used: TypeAlias = str | Uuid | int
+"""A topic's name or id, or a fetch session."""
+Who: TypeAlias = tuple[str, str, str]
 """Client id, principal and host."""
 
 
@@ -25,74 +28,57 @@ class TopicClients:
     """Clients by topic and API; times are the clock's seconds."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[Topic, str, Who], tuple[float, int]] = {}
-        """When each was last seen, and the fetch session that renews it (0: none)."""
-        self._sessions: dict[int, float] = {}
-        """When each fetch session was last used."""
+        self._last: dict[tuple[Used, str, Who], float] = {}
+        """When each was last seen."""
 
-    def produced(self, request: Request[ProduceRequest], now: float) -> None:
+    def produced(self, request: Request[ProduceRequest], _response: object, now: float) -> None:
         """Note the topics of a Produce request."""
-        who = _who(request)
-        for topic in request.body.topic_data:
-            self._note(topic.name or topic.topic_id, "Produce", who, now, 0)
+        self._note(
+            "Produce",
+            request,
+            now,
+            (each.name or each.topic_id for each in request.body.topic_data),
+        )
 
     def fetched(self, request: Request[FetchRequest], response: FetchResponse, now: float) -> None:
-        """Note the topics of a consumer's Fetch request, and that its session is in use."""
-        session_id = response.session_id
-        if session_id:
-            if len(self._sessions) >= ENTRIES_MAX and session_id not in self._sessions:
+        """Note the fetch session of a consumer's Fetch request, or without one its topics."""
+        if response.session_id:
+            self._note("Fetch", request, now, [response.session_id])
+        else:
+            self._note("Fetch", request, now, map(_name, request.body.topics))
+
+    def of(
+        self, topic: str, topic_id: Uuid, session_ids: Iterable[int], now: float
+    ) -> list[tuple[str, Who, float]]:
+        """Return API, client and time of the last request of those who use a topic.
+
+        `session_ids` are the fetch sessions that read it.
+        """
+        uses = {topic, topic_id, *session_ids}
+        latest: dict[tuple[str, Who], float] = {}
+        for (used, api, who), last in self._last.items():
+            if used in uses and now - last < KEPT_S:
+                latest[api, who] = max(last, latest.get((api, who), last))
+        return [(api, who, last) for (api, who), last in sorted(latest.items())]
+
+    def _note(self, api: str, request: Request[Any], now: float, used: Iterable[Used]) -> None:
+        session = request.session
+        who = request.client_id or "", str(session.principal), session.client_host
+        for each in used:
+            key = each, api, who
+            if len(self._last) >= ENTRIES_MAX and key not in self._last:
                 self._forget(now)
-            self._sessions[session_id] = now
-        body = request.body
-        if body.topics:
-            who = _who(request)
-            for topic in body.topics:
-                self._note(_name(topic), "Fetch", who, now, session_id)
-        if body.forgotten_topics_data:
-            who = _who(request)
-            for gone in body.forgotten_topics_data:
-                self._entries.pop((_name(gone), "Fetch", who), None)
-
-    def of(self, topic: str, topic_id: Uuid, now: float) -> list[tuple[str, Who, float]]:
-        """Return API, client and time of the last request of those who use a topic."""
-        found = []
-        for (name, api, who), entry in list(self._entries.items()):
-            if name in (topic, topic_id):
-                last = self._last(entry)
-                if now - last < KEPT_S:
-                    found.append((api, who, last))
-        return sorted(found, key=lambda each: (each[0], each[1]))
-
-    def _note(self, topic: Topic, api: str, who: Who, now: float, session_id: int) -> None:
-        key = topic, api, who
-        if len(self._entries) >= ENTRIES_MAX and key not in self._entries:
-            self._forget(now)
-        self._entries[key] = now, session_id
-
-    def _last(self, entry: tuple[float, int]) -> float:
-        last, session_id = entry
-        return max(last, self._sessions.get(session_id, last)) if session_id else last
+            self._last[key] = now
 
     def _forget(self, now: float) -> None:
         """Make room: what is old goes, and at least half of the rest."""
-        entries = sorted(self._entries.items(), key=lambda each: self._last(each[1]))
-        self._entries = {
-            key: entry
-            for key, entry in entries[-ENTRIES_MAX // 2 :]
-            if now - self._last(entry) < KEPT_S
-        }
-        sessions = sorted(self._sessions.items(), key=lambda each: each[1])
-        self._sessions = {
-            key: last for key, last in sessions[-ENTRIES_MAX // 2 :] if now - last < KEPT_S
+        entries = sorted(self._last.items(), key=lambda each: each[1])
+        self._last = {
+            key: last for key, last in entries[-ENTRIES_MAX // 2 :] if now - last < KEPT_S
         }
 
 
-def _who(request: Request[Any]) -> Who:
-    session = request.session
-    return request.client_id or "", str(session.principal), session.client_host
-
-
-def _name(topic: Any) -> Topic:
+def _name(topic: Any) -> Used:
     topic_id: Uuid = topic.topic_id
     name: str = topic.topic
     return name if topic_id == ZERO_UUID or name else topic_id

@@ -175,6 +175,12 @@ class FetchSessions:
                 session.changed[key] = session.items[key]
         return tuple(readers)
 
+    def readers_of(self, partitions: Iterable[NamedPartition]) -> set[int]:
+        """Return the ids of the sessions that read any of some partitions."""
+        return {
+            session.session_id for named in partitions for session in self._readers.get(named, ())
+        }
+
     def resolve(
         self,
         request: FetchRequest,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barnabas.cli.doctor.finding import Finding, amber, green, red
 from barnabas.cli.output import counted
-from barnabas.diary.sentences import size
+from barnabas.diary.wording import size
 from barnabas.model.ids import TopicPartition
 
 SPACE_AMBER, SPACE_RED = 0.15, 0.05

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from barnabas.cli.doctor.finding import Finding, amber, green, red
-from barnabas.diary.sentences import span
+from barnabas.diary.wording import span
 
 SLOW_MS = 1000.0
 EXPIRES_SOON_DAYS = 30

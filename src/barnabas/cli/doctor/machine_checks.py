@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from barnabas.cli.doctor.cluster_checks import space
 from barnabas.cli.doctor.finding import Finding, amber, green, red
 from barnabas.cli.output import counted
-from barnabas.diary.sentences import size
+from barnabas.diary.wording import size
 
 SYNC_AMBER_MS, SYNC_RED_MS = 50.0, 500.0
 FREE_DESCRIPTORS = 1000

@@ -31,7 +31,7 @@ class Change:
             self.pages = {
                 key: (before.pages[key], page)
                 for key, page in after.pages.items()
-                # A broker repeats the same page to whoever asks again within a second.
+                # A broker repeats the same page to all that ask within a second.
                 if key in before.pages and before.pages[key] != page
             }
 

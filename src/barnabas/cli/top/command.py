@@ -19,7 +19,7 @@ from barnabas.cli.session import run
 from barnabas.cli.top.controls import Controls, Order, sorted_groups, sorted_topics
 from barnabas.cli.top.endpoints import TOKEN, given_endpoints, parse_endpoint
 from barnabas.cli.top.gather import Gatherer
-from barnabas.cli.top.reading import Reading, compare
+from barnabas.cli.top.reading import Reading, Readings
 from barnabas.cli.top.sample import Sample
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import BarnabasError
@@ -93,16 +93,15 @@ async def _print_on(client: ClusterClient, arguments: argparse.Namespace) -> Non
     """Print a reading after each interval: to a pipe, as JSON, or once."""
     gatherer = Gatherer(client, given_endpoints(arguments.metrics))
     controls = Controls(Order(arguments.sort))
-    before = await gatherer.sample()
+    readings = Readings(internal=arguments.internal)
+    readings.of(await gatherer.sample())
     due_s = time.monotonic()
     while True:
         due_s = max(due_s + arguments.interval, time.monotonic())
         await asyncio.sleep(due_s - time.monotonic())
-        after = await gatherer.sample()
-        _print(compare(before, after, internal=arguments.internal), controls, arguments)
+        _print(readings.of(await gatherer.sample()), controls, arguments)
         if arguments.once:
             return
-        before = after
 
 
 def _print(reading: Reading, controls: Controls, arguments: argparse.Namespace) -> None:
@@ -146,7 +145,7 @@ async def _watch(client: ClusterClient, arguments: argparse.Namespace) -> None:
     controls = Controls(Order(arguments.sort))
     changed = asyncio.Event()
     loop = asyncio.get_running_loop()
-    before: Sample | None = None
+    readings = Readings(internal=arguments.internal)
     reading: Reading | None = None
     trouble: str | None = None
     due_s = loop.time()
@@ -167,13 +166,14 @@ async def _watch(client: ClusterClient, arguments: argparse.Namespace) -> None:
                             raise
                         trouble = str(failure)
                     else:
-                        reading = compare(before, after, internal=arguments.internal)
-                        before, trouble = after, None
+                        reading, trouble = readings.of(after), None
                     sampling = None
                 now_s = loop.time()
                 if sampling is None and not controls.paused and now_s >= due_s:
                     interval_s = arguments.interval
-                    due_s = now_s + (interval_s if before is not None else min(interval_s, FIRST_S))
+                    due_s = now_s + (
+                        interval_s if reading is not None else min(interval_s, FIRST_S)
+                    )
                     sampling = loop.create_task(gatherer.sample())
                     sampling.add_done_callback(lambda _: changed.set())
                 width, height = view.size

@@ -26,8 +26,9 @@ HELP = (
     "b  bytes per second    n  names",
     "space  pause and go on",
     "h or ?  this help, and back",
+    "Fetches are timed without their wait for records.",
 )
-"""What the keys do."""
+"""What the keys do, and what the tables do not say."""
 
 _BY_KEY = {
     "l": Order.LAG,

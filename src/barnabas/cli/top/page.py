@@ -14,6 +14,7 @@ BYTES_IN = "kafka_server_brokertopicmetrics_bytesin_total"
 BYTES_OUT = "kafka_server_brokertopicmetrics_bytesout_total"
 REQUESTS = "kafka_network_requestmetrics_requests_total"
 TOTAL_TIME = "kafka_network_requestmetrics_totaltimems"
+LOCAL_TIME = "kafka_network_requestmetrics_localtimems"
 REQUEST_SECONDS = "barnabas_request_seconds"
 LOOP_BUSY = "barnabas_loop_busy_ratio"
 IDLE = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"
@@ -26,6 +27,7 @@ READ = frozenset(
         BYTES_OUT,
         REQUESTS,
         TOTAL_TIME,
+        LOCAL_TIME,
         f"{REQUEST_SECONDS}_bucket",
         f"{REQUEST_SECONDS}_sum",
         LOOP_BUSY,

@@ -5,6 +5,7 @@ Plain and synchronous: times are in the samples. What cannot be known is None, w
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from barnabas.cli.top.requests import RequestRow
 from barnabas.cli.top.sample import GroupSample, Sample
 from barnabas.client.metadata import TopicView
 from barnabas.model.ids import TopicPartition
+
+COMMITS_S = 15.0
+"""Consumers commit every five seconds by default: the rates of groups are those of so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,40 @@ class Reading:
     missing: tuple[str, ...]
 
 
-def compare(before: Sample | None, after: Sample, *, internal: bool = False) -> Reading:
-    """Return what to show; `internal` topics count if that is wanted."""
+class Readings:
+    """Compares each sample with the ones before it."""
+
+    def __init__(self, *, internal: bool = False) -> None:
+        self._internal = internal
+        self._samples: deque[Sample] = deque()
+
+    def of(self, after: Sample) -> Reading:
+        """Return what to show of a sample, which is the newest."""
+        samples = self._samples
+        while len(samples) > 1 and after.at_s - samples[0].at_s > COMMITS_S:
+            samples.popleft()
+        before, earlier = (samples[-1], samples[0]) if samples else (None, None)
+        samples.append(after)
+        return compare(before, after, earlier=earlier, internal=self._internal)
+
+
+def compare(
+    before: Sample | None,
+    after: Sample,
+    *,
+    earlier: Sample | None = None,
+    internal: bool = False,
+) -> Reading:
+    """Return what to show; `internal` topics count if that is wanted.
+
+    The rates of groups are those since an earlier sample, if there is one.
+    """
     change = Change(before, after)
+    of_groups = Change(earlier or before, after)
     topics = [topic for topic in after.topics if internal or not topic.internal]
     rows = tuple(_topic(topic, change) for topic in topics)
     brokers = tuple(_brokers(topics, change))
-    groups = tuple(_group(name, group, change) for name, group in after.groups.items())
+    groups = tuple(_group(name, group, of_groups) for name, group in after.groups.items())
     views = [(topic.name, view) for topic in topics for view in topic.partitions.values()]
     return Reading(
         seconds=change.seconds,

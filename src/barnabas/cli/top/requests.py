@@ -6,14 +6,23 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from barnabas.cli.top.page import REQUEST_SECONDS, REQUESTS, TOTAL_TIME, Labels, Page
+from barnabas.cli.top.page import (
+    LOCAL_TIME,
+    REQUEST_SECONDS,
+    REQUESTS,
+    TOTAL_TIME,
+    Labels,
+    Page,
+)
 
 PHASES = ("queue", "local", "remote", "throttle", "send")
+LONG_POLLS = ("Fetch", "FetchConsumer", "FetchFollower")
+"""They wait for records as long as they were told to, and are not slow because of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """Requests of one API: how many, and how long they took."""
+    """Requests of one API: how many, and how long they took; fetches without their waits."""
 
     api: str
     per_s: float
@@ -37,7 +46,7 @@ def request_rows(pairs: Iterable[tuple[Page, Page]], seconds: float) -> list[Req
         _add_counts(counts, before, after)
         for labels, added in _growth(before, after, f"{REQUEST_SECONDS}_bucket"):
             named = dict(labels)
-            if named.get("phase") == "total":
+            if named.get("phase") == ("local" if named["api"] in LONG_POLLS else "total"):
                 bound = float(named["le"])
                 reached = buckets.setdefault(named["api"], {})
                 reached[bound] = reached.get(bound, 0.0) + added
@@ -45,11 +54,13 @@ def request_rows(pairs: Iterable[tuple[Page, Page]], seconds: float) -> list[Req
             named = dict(labels)
             phases = sums.setdefault(named["api"], {})
             phases[named["phase"]] = phases.get(named["phase"], 0.0) + added
-        for labels, value in after.of(TOTAL_TIME).items():
-            named = dict(labels)
-            if named.get("quantile") == "0.99" and "request" in named:
-                api = named["request"]
-                quantiles[api] = max(quantiles.get(api, 0.0), value)
+        for name in (TOTAL_TIME, LOCAL_TIME):
+            for labels, value in after.of(name).items():
+                named = dict(labels)
+                api = named.get("request", "")
+                wanted = LOCAL_TIME if api in LONG_POLLS else TOTAL_TIME
+                if named.get("quantile") == "0.99" and api and name == wanted:
+                    quantiles[api] = max(quantiles.get(api, 0.0), value)
     rows = [
         _row(
             api,
@@ -83,8 +94,12 @@ def _row(
     if not buckets:
         return RequestRow(api, count / seconds, None, quantile_ms, None)
     total = max(buckets.values())
-    mean_ms = sums.get("total", 0.0) / total * 1000 if total else None
+    spent = sums.get("total", 0.0)
     phases = [(sums.get(phase, 0.0), phase) for phase in PHASES]
+    if api in LONG_POLLS:
+        spent -= sums.get("remote", 0.0)
+        phases = [each for each in phases if each[1] != "remote"]
+    mean_ms = max(spent, 0.0) / total * 1000 if total else None
     longest, phase = max(phases)
     return RequestRow(
         api, count / seconds, mean_ms, quantile_of(buckets, 0.99), phase if longest > 0 else None

@@ -102,10 +102,10 @@ def _summary(reading: Reading, controls: Controls) -> list[Line]:
     growth = "*" if reading.bytes_are_growth else ""
     return [
         Line(
-            f"cluster {reading.cluster_id or UNKNOWN}   brokers {len(reading.brokers)}   "
+            f"{every}   sort {controls.order}   brokers {len(reading.brokers)}   "
             f"controller {controller}   topics {len(reading.topics)}   partitions "
-            f"{reading.partitions}   groups {len(reading.groups)}   {every}   "
-            f"sort {controls.order}",
+            f"{reading.partitions}   groups {len(reading.groups)}   "
+            f"cluster {reading.cluster_id or UNKNOWN}",
             "title",
         ),
         Line(

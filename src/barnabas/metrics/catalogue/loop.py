@@ -17,6 +17,19 @@ LOOP_BUSY = Metric(
     Kind.GAUGE,
     "Part of the last ten seconds in which the event loop computed, or waited for a disk.",
 )
+LOOP_STALLS = Metric(
+    "barnabas_loop_stalls_total",
+    Kind.COUNTER,
+    "How often the event loop stood still for 100 ms or more, by what ran: a request, a task, a "
+    "garbage-collection, many short steps (busy), or nothing of this broker (waiting).",
+    ("cause",),
+)
+GC_PAUSE = Metric(
+    "barnabas_gc_pause_seconds",
+    Kind.BUCKETS,
+    "Duration of Python's garbage collections, each of which holds up all threads.",
+    scale=1e-6,
+)
 PROCESSOR_IDLE = Metric(
     "kafka_network_socketserver_networkprocessoravgidle_percent",
     Kind.GAUGE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.unit.broker.serving import (
 from barnabas.broker.network.client_quotas import CAUSES
 from barnabas.diary.entry import Entry
 from barnabas.metrics.catalogue.diary import ENTRIES
+from barnabas.metrics.catalogue.loop import LOOP_LAG
 from barnabas.model.error_codes import ErrorCode
 from barnabas.quotas.quota_keys import PRODUCER_BYTE_RATE
 from barnabas.records.builder import build_batch
@@ -70,6 +72,23 @@ def test_a_session_is_lost(serving: Serving) -> None:
     assert back.cause == "renewed"
     assert back.data["epoch"] == broker.broker_epoch
     assert back.data["took_ms"] >= 0
+
+
+def test_the_loop_stands_still(serving: Serving) -> None:
+    """It is held up here by something that neither computes nor says what it is."""
+
+    def stalls() -> int:
+        found = entries(serving, "loop.stall")
+        return sum(each.count for each in found if each.cause == "waiting")
+
+    serving.wait_inside(lambda: serving.broker.metrics.value(LOOP_LAG) >= 1, "the loop is measured")
+    before = stalls()
+    serving.inside(lambda: time.sleep(0.4))
+    wait_for(lambda: stalls() > before, "an entry of loop.stall")
+    stall = next(each for each in entries(serving, "loop.stall") if each.cause == "waiting")
+    assert stall.subject == "broker:0"
+    assert stall.data["ms"] >= 100
+    assert stall.data["used_ms"] < stall.data["ms"] / 2
 
 
 def test_roles_are_in_the_state_change_log(serving: Serving) -> None:

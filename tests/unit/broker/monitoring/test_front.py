@@ -19,6 +19,7 @@ from tests.unit.broker.serving import (
 )
 
 from barnabas.broker.broker import Broker
+from barnabas.broker.loop import LongSteps
 from barnabas.broker.monitoring.broker_state import BrokerState
 from barnabas.broker.monitoring.front import loop_monitor
 from barnabas.config.broker import BrokerOptions
@@ -204,7 +205,11 @@ def test_the_loop_is_measured_while_a_broker_runs(serving: Serving) -> None:
 
 
 def test_a_virtual_loop_is_not_measured() -> None:
-    assert loop_monitor(Registry(), lambda: 0.0, None, lambda: 0.0) is None
+    steps = LongSteps(lambda: 0.0)
+    nothing = loop_monitor(
+        Registry(), lambda: 0.0, None, lambda: 0.0, steps, lambda cause, data: None
+    )
+    assert nothing is None
 
 
 def test_the_process_and_what_runs(serving: Serving) -> None:

@@ -22,6 +22,7 @@ from tests.unit.broker.serving import (
 )
 
 from barnabas.broker.handlers import served_apis
+from barnabas.broker.loop import LongSteps
 from barnabas.broker.network.phases import Phases
 from barnabas.broker.network.request_metrics import AT_ONCE_US, RequestCounts, RequestMetrics
 from barnabas.metrics.catalogue.requests import (
@@ -64,7 +65,7 @@ class Counted:
     def __init__(self) -> None:
         self.registry = Registry()
         self.served = served_apis()
-        self.metrics = RequestMetrics(self.registry, self.served)
+        self.metrics = RequestMetrics(self.registry, self.served, LongSteps(lambda: 0.0))
         self.counts: RequestCounts = self.metrics.begin(self.served[PRODUCE], VERSION)
 
     def answer(self, seconds: float, size: int = 100, phases: Phases | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.broker.network.response_errors import Failed, error_lines
+from barnabas.broker.network.response_errors import error_lines
 from barnabas.model.error_codes import ErrorCode
 from barnabas.wire.apis import APIS
 from barnabas.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -17,7 +17,7 @@ from barnabas.wire.messages.offset_fetch import OffsetFetchResponse
 from barnabas.wire.schema import Message
 
 
-def counted(response: Message, version: int) -> tuple[int, Failed]:
+def counted(response: Message, version: int) -> tuple[int, dict[int, int]]:
     lines = "\n".join(error_lines(type(response), version))
     names: dict[str, Any] = {"failed": {}}
     exec(f"def count(response):\n    none = 0\n{lines}\n    return none", names)
@@ -31,6 +31,16 @@ def test_the_codes_of_a_response_and_of_each_partition_are_counted() -> None:
         FetchableTopicResponse(topic="b", partitions=partitions[2:]),
     ]
     assert counted(FetchResponse(responses=topics), 12) == (3, {1: 1, 6: 2})
+
+
+def test_the_last_code_of_a_response_is_known() -> None:
+    lines = "\n".join(error_lines(FetchResponse, 12))
+    names: dict[str, Any] = {"failed": {}}
+    exec(f"def last(response):\n    none = error = 0\n{lines}\n    return error", names)
+    partitions = [PartitionData(error_code=code) for code in (1, 6, 0)]
+    topics = [FetchableTopicResponse(topic="a", partitions=partitions)]
+    assert names["last"](FetchResponse(responses=topics)) == 6
+    assert names["last"](FetchResponse()) == 0
 
 
 def test_a_code_that_the_version_lacks_is_not_counted() -> None:

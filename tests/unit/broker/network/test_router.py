@@ -12,6 +12,7 @@ import pytest
 from tests.unit.broker.serving import Serving, batch_of, create_topic, produce
 
 from barnabas.broker.handlers import fetch as fetch_handler
+from barnabas.broker.loop import LongSteps, Step
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.router import Router, Served
 from barnabas.coordination.contract import SessionExpired
@@ -207,7 +208,7 @@ def test_a_queued_handler_must_not_have_done_anything(
     pending = _later(DescribeClusterResponse())
     served = replace(serving.broker.served[KEY], handle=lambda broker, request: pending)
     broker = serving.broker
-    metrics = RequestMetrics(Registry(), {})
+    metrics = RequestMetrics(Registry(), {}, LongSteps(broker.clock))
     router = Router(broker, {}, broker.silence, broker.clock, metrics, broker.quotas, 0, {})
     with pytest.raises(AssertionError, match=bug):
         router._handle(served, cast(Any, SimpleNamespace(connection=connection)))
@@ -254,7 +255,7 @@ def test_a_broker_looks_at_the_clock_before_it_handles_and_before_it_answers(
         return DescribeClusterResponse()
 
     served = {KEY: replace(serving.broker.served[KEY], handle=handle)}
-    metrics = RequestMetrics(Registry(), served)
+    metrics = RequestMetrics(Registry(), served, LongSteps(lambda: now_s))
     quotas = serving.broker.quotas
     router: Any = Router(None, served, cast(Any, silence), lambda: now_s, metrics, quotas, 1, {})
     if late == "before":
@@ -266,3 +267,44 @@ def test_a_broker_looks_at_the_clock_before_it_handles_and_before_it_answers(
     assert seen == [late == "before"]
     assert len(peer.answers) == (late != "meanwhile")
     assert bool(peer.closed) == (late == "meanwhile")
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_handler_that_holds_the_loop_up_is_recorded(serving: Serving, later: bool) -> None:
+    """Its steps count, not what it waits for."""
+    now_s = 9.0
+    took_s = [0.4, 0.3]
+
+    async def steps() -> DescribeClusterResponse:
+        nonlocal now_s
+        now_s += took_s[0]
+        await asyncio.sleep(0)
+        now_s += took_s[1]
+        return DescribeClusterResponse()
+
+    def handle(broker: object, request: object) -> Any:
+        nonlocal now_s
+        if later:
+            return steps()
+        now_s += 0.4
+        return DescribeClusterResponse()
+
+    async def story() -> Step | None:
+        served = {KEY: replace(serving.broker.served[KEY], handle=handle)}
+        long_steps = LongSteps(lambda: now_s)
+        metrics = RequestMetrics(Registry(), served, long_steps)
+        silence: Any = SimpleNamespace(until_s=1000.0, is_silent=False)
+        quotas = serving.broker.quotas
+        router: Any = Router(None, served, silence, lambda: now_s, metrics, quotas, 1, {})
+        peer = Peer()
+        frame = memoryview(request_frame(DescribeClusterRequest(), 1, 1, "")[4:])
+        router.dispatch(cast(Any, peer), frame)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others, timeout=60)
+        assert len(peer.answers) == 1
+        return long_steps.take()
+
+    step = asyncio.run(story())
+    assert step is not None
+    assert (step.kind, step.name) == ("request", "DescribeCluster")
+    assert step.seconds == pytest.approx(0.4)

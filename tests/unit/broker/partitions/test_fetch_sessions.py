@@ -263,3 +263,15 @@ def test_a_topic_that_takes_the_place_of_another_is_watched() -> None:
     fetching = sessions.machine.resolve(request, 13, 0, sessions.names.get)
     assert [session.session_id for session in sessions.machine.touched(("t", 0))] == [1]
     assert [item.topic_id for item in fetching.items] == [new]
+
+
+def test_the_readers_of_partitions_are_their_sessions() -> None:
+    sessions = Sessions()
+    sessions.ask(partitions={0: 0, 1: 0})
+    sessions.ask(partitions={1: 0, 2: 0})
+    readers = sessions.machine.readers_of
+    assert readers([("t", 0)]) == {1}
+    assert readers([("t", 1), ("t", 2)]) == {1, 2}
+    assert readers([("t", 3), ("u", 0)]) == set()
+    sessions.ask(1, 1, forget=(0,))
+    assert readers([("t", 0)]) == set()

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.top.samples import ORDERS, sample, topic
 
 from barnabas.cli.top.page import read_page
-from barnabas.cli.top.reading import compare
+from barnabas.cli.top.reading import COMMITS_S, Readings, compare
 from barnabas.cli.top.sample import GroupSample, Waiting
 from barnabas.model.ids import TopicPartition
 
@@ -158,3 +158,30 @@ def test_idle_time_of_kafkas_handlers_stands_for_a_busy_loop() -> None:
     name = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"
     after = sample(1.0, FIRST, pages={1: read_page(f"{name} 0.9\n")})
     assert compare(None, after).brokers[0].busy == pytest.approx(0.1)
+
+
+def test_groups_commit_now_and_then_and_their_rates_are_of_longer() -> None:
+    readings = Readings()
+    committed = 0
+    rates = []
+    for second in range(0, 60, 2):
+        committed += 500 if second % 10 == 0 else 0  # 50 a second
+        ends = {("orders", 0): 100 * second, ("orders", 1): 0}
+        groups = {"billing": GroupSample("Stable", {P0: committed})}
+        reading = readings.of(sample(float(second), ends, groups=groups))
+        rates.append(reading.records_read)
+        if second:
+            assert reading.seconds == 2.0
+            assert reading.records_in == 100
+    assert rates[0] is None
+    settled = [rate for rate in rates[10:] if rate is not None]
+    assert len(settled) == 20
+    assert min(settled) > 30
+    assert max(settled) < 75
+    assert len(readings._samples) <= COMMITS_S / 2 + 2
+
+
+def test_the_last_sample_is_compared_however_old_it_is() -> None:
+    readings = Readings()
+    readings.of(sample(0.0, FIRST))
+    assert readings.of(sample(100.0, SECOND)).records_in == pytest.approx(2.1)

@@ -51,12 +51,37 @@ def test_kafkas_exporter_has_quantiles_since_the_start() -> None:
     def page(count: int) -> Page:
         return read_page(f"""\
 {NAME}_requests_total{{request="FetchConsumer",version="13"}} {count}
-{NAME}_totaltimems{{request="FetchConsumer",quantile="0.50"}} 5
+{NAME}_requests_total{{request="Produce",version="9"}} {count}
+{NAME}_totaltimems{{request="Produce",quantile="0.50"}} 5
+{NAME}_totaltimems{{request="Produce",quantile="0.99"}} 40
+{NAME}_localtimems{{request="Produce",quantile="0.99"}} 30
 {NAME}_totaltimems{{request="FetchConsumer",quantile="0.99"}} 502
+{NAME}_localtimems{{request="FetchConsumer",quantile="0.99"}} 3
 """)
 
     assert request_rows([(page(5), page(25))], 10.0) == [
-        RequestRow("FetchConsumer", 2.0, None, 502.0, None)
+        RequestRow("Produce", 2.0, None, 40.0, None),
+        RequestRow("FetchConsumer", 2.0, None, 3.0, None),
+    ]
+
+
+def test_a_fetch_is_not_slow_because_it_waits_for_records() -> None:
+    def page(count: int) -> Page:
+        name = 'barnabas_request_seconds_{}{{api="FetchConsumer",phase="{}"{}}} {}\n'
+        return read_page(
+            f'{NAME}_requests_total{{request="FetchConsumer",version="13"}} {count}\n'
+            + name.format("bucket", "total", ',le="0.5"', count)
+            + name.format("bucket", "total", ',le="+Inf"', count)
+            + name.format("bucket", "local", ',le="0.001"', count)
+            + name.format("bucket", "local", ',le="+Inf"', count)
+            + name.format("sum", "total", "", count * 0.503)
+            + name.format("sum", "remote", "", count * 0.5)
+            + name.format("sum", "local", "", count * 0.001)
+            + name.format("sum", "send", "", count * 0.002)
+        )
+
+    assert request_rows([(page(5), page(25))], 10.0) == [
+        RequestRow("FetchConsumer", 2.0, pytest.approx(3.0), 1.0, "send")
     ]
 
 
