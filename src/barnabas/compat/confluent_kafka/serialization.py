@@ -81,7 +81,8 @@ class DoubleDeserializer(Deserializer):
     def __call__(
         self, value: bytes | None, ctx: SerializationContext | None = None
     ) -> float | None:
-        return _unpacked(_DOUBLE, value)
+        found: float | None = _unpacked(_DOUBLE, value)
+        return found
 
 
 class IntegerSerializer(Serializer):

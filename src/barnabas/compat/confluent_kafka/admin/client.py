@@ -60,6 +60,7 @@ from barnabas.compat.confluent_kafka.partitions import (
 )
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.structs import OffsetAndMetadata
 
 Key = TypeVar("Key", bound=Hashable)
 Self = TypeVar("Self", bound="AdminClient")
@@ -445,7 +446,7 @@ class AdminClient:
             partitions = [
                 with_error(from_key(key), error_of(each))
                 if isinstance(each, RequestError)
-                else from_commit(key, each)
+                else from_commit(key, OffsetAndMetadata(each.offset, each.metadata, each.leader_epoch))
                 for key, each in found.items()
             ]
             return {request.group_id: ConsumerGroupTopicPartitions(request.group_id, partitions)}
