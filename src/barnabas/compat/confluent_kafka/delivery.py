@@ -38,7 +38,6 @@ from barnabas.producer.core import ProducerCore
 
 Result = TypeVar("Result")
 
-_CONNECT_MS = 30_000.0
 FOREVER_MS = 2_147_483_647.0
 
 
@@ -70,34 +69,26 @@ class Delivery:
         self.events = Events()
         self._lock = threading.RLock()
         self._choose = choice(settings.partitioner)
+        self._size_max = options.max_request_size
         self._waiting: dict[str, deque[Outgoing]] = {}
         self._batches: dict[PendingBatch, deque[Outgoing]] = {}
         self._undelivered = 0
         self._client_id = producer_client_id(options)
         self.thread = LoopThread(self._client_id)
-        self.core, self._notices = self.thread.call(self._open())
+        self.core = self.thread.call(self._open())
         self.thread.hold(self.core)
 
-    async def _open(self) -> tuple[ProducerCore, Notices]:
+    async def _open(self) -> ProducerCore:
         core = ProducerCore(
             self.options,
             post=self.thread.post,
             wait=_no_wait,
             client_id=self._client_id,
         )
-        notices = Notices(self.settings, self.events, core.cluster_client, self._statistics)
-        core.background(self._connect(core, notices))
-        return core, notices
-
-    async def _connect(self, core: ProducerCore, notices: Notices) -> None:
-        """Find the cluster, however long it takes: a producer may be created before its brokers."""
-        while True:
-            try:
-                await core.start(_CONNECT_MS)
-                return
-            except BarnabasError as failure:
-                notices.failed(failure)
-                await asyncio.sleep(self.options.reconnect_backoff_max_ms / 1000)
+        Notices(self.settings, self.events, core.cluster_client, self._statistics)
+        core.begin()
+        core.cluster_client.request_refresh()
+        return core
 
     def __len__(self) -> int:
         """Return how many messages the program has not been told the outcome of."""
@@ -114,9 +105,13 @@ class Delivery:
             if waiting is not None:
                 waiting.append(message)
             elif not self._append(message):
-                _check_topic(message.topic)
-                self._waiting[message.topic] = deque([message])
-                self.thread.post(self._look_for, message.topic)
+                if len(message.key or b"") + len(message.value or b"") > self._size_max:
+                    raise _refused(Refusal.SIZE)
+                if illegal_name(message.topic):
+                    self._tell(deque([message]), KafkaError(KafkaError.TOPIC_EXCEPTION))
+                else:
+                    self._waiting[message.topic] = deque([message])
+                    self.thread.post(self._look_for, message.topic)
             self._undelivered += 1
 
     def _append(self, message: Outgoing) -> bool:
@@ -192,13 +187,8 @@ class Delivery:
         if self.thread.current:  # the last reference was one of the loop's own
             self.thread.stop()
             return
-
-        async def end() -> None:
-            self._notices.close()
-            await self.core.close(0.0)
-
         try:
-            self.thread.call(end())
+            self.thread.call(self.core.close(0.0))
         finally:
             self.thread.stop()
 
@@ -213,26 +203,29 @@ class Delivery:
 
     async def _find(self, topic: str) -> None:
         """Look for a topic, then append the messages that wait for it."""
-        limit_s = self.options.delivery_timeout_ms / 1000
-        while True:
+        while (left_ms := self._left_ms(topic)) is not None:
             try:
-                await self.core.topics.know(topic, self.settings.propagation_ms_max)
+                await self.core.topics.know(topic, min(left_ms, self.settings.propagation_ms_max))
             except KafkaTimeoutError as failure:
                 cause = failure.__cause__
-                if not isinstance(cause, NetworkError) and isinstance(cause, BarnabasError):
+                if isinstance(cause, BarnabasError) and not isinstance(cause, NetworkError):
                     self._fail_waiting(topic, cause)  # the cluster is there, the topic is not
-                    return
-                with self._lock:
-                    oldest_s = self._waiting[topic][0].produced_s
-                if time.monotonic() - oldest_s >= limit_s:
-                    self._fail_waiting(topic, failure)
-                    return
+                else:
+                    self._expire_waiting(topic, failure)
             except BarnabasError as failure:
                 self._fail_waiting(topic, failure)
-                return
             else:
                 if await self._append_waiting(topic):
                     return
+
+    def _left_ms(self, topic: str) -> float | None:
+        """Return how long the first message may still wait for its topic; None: none waits."""
+        with self._lock:
+            waiting = self._waiting.get(topic)
+            if not waiting:
+                return None
+            waited_ms = (time.monotonic() - waiting[0].produced_s) * 1000
+            return max(1.0, self.options.delivery_timeout_ms - waited_ms)
 
     async def _append_waiting(self, topic: str) -> bool:
         """Append what waits for a topic; return False if the topic is unknown again."""
@@ -260,6 +253,19 @@ class Delivery:
             messages = self._waiting.pop(topic, None)
             if messages:
                 self._tell(messages, delivery_error(failure))
+
+    def _expire_waiting(self, topic: str, failure: BarnabasError) -> None:
+        """Fail the messages that have waited too long for their topic."""
+        begun_s = time.monotonic() - self.options.delivery_timeout_ms / 1000
+        expired: deque[Outgoing] = deque()
+        with self._lock:
+            waiting = self._waiting.get(topic, expired)
+            while waiting and waiting[0].produced_s <= begun_s:
+                expired.append(waiting.popleft())
+            if not waiting:
+                self._waiting.pop(topic, None)
+            if expired:
+                self._tell(expired, delivery_error(failure))
 
     def _done(self, batch: PendingBatch) -> None:
         with self._lock:
@@ -289,7 +295,8 @@ class Delivery:
 
     def _report_one(self, message: Outgoing, error: KafkaError | None, ended_s: float) -> None:
         assert message.on_delivery is not None
-        partition, offset, timestamp = message.partition, -1001, (0, 0)
+        partition, timestamp = message.partition, (0, 0)
+        offset: int | None = None
         if message.future is not None:
             partition = message.future.batch.partition.partition
             failure = message.future.exception
@@ -297,7 +304,7 @@ class Delivery:
                 error = delivery_error(failure)
             else:
                 written = message.future.value
-                offset = written.offset
+                offset = written.offset if written.offset >= 0 else None  # none with acks=0
                 kind = TIMESTAMP_LOG_APPEND_TIME if written.timestamp_type else 0
                 timestamp = (kind or TIMESTAMP_CREATE_TIME, written.timestamp)
         if error is None and self.settings.only_errors:
@@ -323,7 +330,6 @@ class Delivery:
             "msg_max": self.settings.queue_messages_max,
             "txmsgs": int(own.get("record-send-total", 0)),
             "txmsg_bytes": int(own.get("byte-total", 0)),
-            "topics": {},
         }
 
 
@@ -332,12 +338,6 @@ def delivery_error(failure: BaseException) -> KafkaError:
     if isinstance(failure, PurgedError):
         return KafkaError(KafkaError._PURGE_QUEUE)
     return error_of(failure, timed_out=KafkaError._MSG_TIMED_OUT)
-
-
-def _check_topic(topic: str) -> None:
-    reason = illegal_name(topic)
-    if reason is not None:
-        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
 
 
 def _refused(refusal: Refusal) -> Exception:

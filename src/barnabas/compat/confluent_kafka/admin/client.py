@@ -77,14 +77,15 @@ class AdminClient:
         self._events = Events()
         self._thread = LoopThread(admin_client_id(options))
 
-        async def open_client() -> tuple[ClusterClient, Notices]:
+        async def open_client() -> ClusterClient:
             client = ClusterClient.from_options(options, client_id=admin_client_id(options))
             client.start()
-            return client, Notices(settings, self._events, client, lambda: {"type": "admin"})
+            Notices(settings, self._events, client, lambda: {"type": "admin"})
+            return client
 
-        self._client, self._notices = self._thread.call(open_client())
+        self._client = self._thread.call(open_client())
         self._thread.hold(self._client)
-        self._end = weakref.finalize(self, _close, self._thread, self._client, self._notices)
+        self._end = weakref.finalize(self, _close, self._thread, self._client)
 
     # Topics.
 
@@ -595,17 +596,12 @@ async def _created_acls(
     return {each: outcome.error for each, outcome in zip(wanted, outcomes, strict=True)}
 
 
-def _close(thread: LoopThread, client: ClusterClient, notices: Notices) -> None:
+def _close(thread: LoopThread, client: ClusterClient) -> None:
     if not thread.running or thread.current:
         thread.stop()
         return
-
-    async def end() -> None:
-        notices.close()
-        await client.close()
-
     try:
-        thread.call(end())
+        thread.call(client.close())
     finally:
         thread.stop()
 
