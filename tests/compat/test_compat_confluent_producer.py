@@ -101,7 +101,7 @@ def test_a_full_queue(confluent: Confluent, quick_bootstrap: str, name: str) -> 
     with pytest.raises(BufferError, match=r"^Local: Queue full$"):
         producer.produce(name, b"3")
     assert producer.flush(0) == 2
-    batch = [{"value": b"4"}, {"value": b"5"}]
+    batch: list[dict[str, Any]] = [{"value": b"4"}, {"value": b"5"}]
     assert producer.produce_batch(name, batch) == 0
     assert [each["_error"].code() for each in batch] == [confluent.kafka.KafkaError._QUEUE_FULL] * 2
     assert producer.flush(30) == 0  # which does not linger
@@ -319,7 +319,13 @@ def test_the_cluster(confluent: Confluent, quick_bootstrap: str, name: str) -> N
     topic = view.topics[name]
     assert (str(topic), topic.error, sorted(topic.partitions)) == (name, None, [0, 1])
     partition = topic.partitions[1]
-    assert (partition.id, partition.leader, partition.replicas, partition.isrs, partition.error) == (
+    assert (
+        partition.id,
+        partition.leader,
+        partition.replicas,
+        partition.isrs,
+        partition.error,
+    ) == (
         1,
         broker.id,
         [broker.id],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from barnabas.compat.confluent_kafka.failures import exception_of, invalid
+from barnabas.compat.confluent_kafka.failures import invalid
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.config.clients.options import ClientSection, parse_client_options, spellings
@@ -189,15 +189,12 @@ class Settings:
 
 
 def merged(config: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of a constructor: a dict, keywords with underscores, or both."""
+    """Return the properties of a constructor: a dict, keywords, or both."""
     if len(config) > 1 or (config and not isinstance(config[0], Mapping)):
         raise TypeError("expected configuration dict")
     if not config and not keywords:
         raise TypeError("expected configuration dict")
-    properties: dict[str, Any] = dict(config[0]) if config else {}
-    for name, value in keywords.items():
-        dotted = name.replace("_", ".")
-        properties[name if name in CALLBACKS or name == "log_level" else dotted] = value
+    properties: dict[str, Any] = {**(config[0] if config else {}), **keywords}
     topic_config = properties.pop("default.topic.config", None)
     if isinstance(topic_config, Mapping):
         properties = {**topic_config, **properties}
@@ -232,7 +229,7 @@ def parse(section: type[ClientSection], properties: Mapping[str, Any]) -> tuple[
     try:
         return parse_client_options(section, given), settings
     except ConfigError as failure:
-        raise exception_of(failure) from failure
+        raise invalid(str(failure)) from failure
 
 
 def _value(option: str, value: Any) -> Any:
@@ -253,12 +250,13 @@ def _join(section: type[ClientSection], given: dict[str, Any], settings: Setting
     if section is ProducerOptions:
         given["buffer.memory"] = settings.queue_kbytes_max * 1024
         given["max.block.ms"] = settings.propagation_ms_max
-        request_ms = float(given.get("request.timeout.ms", 30_000))
-        timeout_ms = float(given["delivery.timeout.ms"])
+        request_ms = _milliseconds("socket.timeout.ms", given.get("request.timeout.ms", 30_000))
+        timeout_ms = _milliseconds("message.timeout.ms", given["delivery.timeout.ms"])
+        linger_ms = _milliseconds("linger.ms", given["linger.ms"])
         if timeout_ms == 0:
             given["delivery.timeout.ms"] = 2_147_483_647  # librdkafka's 0 is forever
-        elif timeout_ms < request_ms + float(given.get("linger.ms", 0)):
-            given["linger.ms"] = min(float(given.get("linger.ms", 0)), timeout_ms / 2)
+        elif timeout_ms < request_ms + linger_ms:
+            given["linger.ms"] = min(linger_ms, timeout_ms / 2)
             given["request.timeout.ms"] = max(1, int(timeout_ms - given["linger.ms"]))
         given["partitioner.ignore.keys"] = settings.partitioner == "random"
         level = given.pop("compression.level", None)
@@ -350,13 +348,20 @@ def _number(name: str, value: Any, least: int, most: int) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
-        raise invalid(f'Invalid value for configuration property "{name}"') from None
+        raise invalid(f'Invalid value for configuration property "{name}": {value}') from None
     if not least <= number <= most:
         raise invalid(
             f'Configuration property "{name}" value {value} is outside allowed range '
             f"{least}..{most}"
         )
     return number
+
+
+def _milliseconds(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise invalid(f'Invalid value for configuration property "{name}": {value}') from None
 
 
 def _boolean(name: str, value: Any) -> bool:

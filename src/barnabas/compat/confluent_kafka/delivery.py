@@ -21,8 +21,9 @@ from barnabas.client.client_id import producer_client_id
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
 from barnabas.compat.confluent_kafka.config import Settings
 from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
+from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.events import Events
-from barnabas.compat.confluent_kafka.failures import error_of, exception_of
+from barnabas.compat.confluent_kafka.failures import UndeliveredError, error_of, exception_of
 from barnabas.compat.confluent_kafka.message import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
@@ -56,10 +57,6 @@ class Outgoing:
     future: RecordFuture | None = None
 
 
-class PurgedError(BarnabasError):
-    """`purge` was called before the message was delivered."""
-
-
 class Delivery:
     """The messages of one producer."""
 
@@ -71,6 +68,7 @@ class Delivery:
         self._choose = choice(settings.partitioner)
         self._size_max = options.max_request_size
         self._waiting: dict[str, deque[Outgoing]] = {}
+        self._searches: set[asyncio.Task[None]] = set()
         self._batches: dict[PendingBatch, deque[Outgoing]] = {}
         self._undelivered = 0
         self._client_id = producer_client_id(options)
@@ -101,6 +99,8 @@ class Delivery:
         with self._lock:
             if self._undelivered >= self.settings.queue_messages_max > 0:
                 raise BufferError("Local: Queue full")
+            if self.core.accumulator.closed:
+                raise _refused(Refusal.CLOSED)
             waiting = self._waiting.get(message.topic)
             if waiting is not None:
                 waiting.append(message)
@@ -108,7 +108,8 @@ class Delivery:
                 if len(message.key or b"") + len(message.value or b"") > self._size_max:
                     raise _refused(Refusal.SIZE)
                 if illegal_name(message.topic):
-                    self._tell(deque([message]), KafkaError(KafkaError.TOPIC_EXCEPTION))
+                    failure = UndeliveredError(KafkaError(KafkaError.TOPIC_EXCEPTION))
+                    self._fail(deque([message]), failure)
                 else:
                     self._waiting[message.topic] = deque([message])
                     self.thread.post(self._look_for, message.topic)
@@ -145,6 +146,18 @@ class Delivery:
             messages.append(message)
         return True
 
+    async def purge(self, *, in_queue: bool, in_flight: bool) -> None:
+        """Fail messages that were not delivered: queued ones, and those that were sent."""
+        core = self.core
+        if in_queue:
+            failure = UndeliveredError(KafkaError(KafkaError._PURGE_QUEUE))
+            self.drop_waiting(failure)
+            core.sender.collect(core.now_ms())
+            core.sender.abandon(failure, in_flight=False)
+        if in_flight:
+            failure = UndeliveredError(KafkaError(KafkaError._PURGE_INFLIGHT))
+            core.sender.abandon(failure, in_flight=True, queued=False)
+
     def drop_waiting(self, failure: BarnabasError) -> None:
         """Fail the messages whose topics are not known yet."""
         with self._lock:
@@ -177,8 +190,7 @@ class Delivery:
 
     async def appended(self) -> None:
         """Wait until no message waits for its topic."""
-        while self._waiting:
-            await asyncio.sleep(0.005)
+        await asyncio.gather(*self._searches)
 
     def close(self) -> None:
         """Disconnect; what was not delivered is dropped."""
@@ -199,7 +211,9 @@ class Delivery:
         self.core.look_again()
 
     def _look_for(self, topic: str) -> None:
-        self.core.background(self._find(topic))
+        search = self.core.background(self._find(topic))
+        self._searches.add(search)
+        search.add_done_callback(self._searches.discard)
 
     async def _find(self, topic: str) -> None:
         """Look for a topic, then append the messages that wait for it."""
@@ -242,9 +256,9 @@ class Delivery:
                     continue
                 except BufferError:
                     pass
-                except KafkaException as failure:
+                except KafkaException as refused:
                     message = waiting.popleft()
-                    self._tell(deque([message]), failure.args[0])
+                    self._fail(deque([message]), UndeliveredError(refused.args[0]))
                     continue
             await asyncio.sleep(0.01)  # memory is freed by batches that are done
 
@@ -252,7 +266,7 @@ class Delivery:
         with self._lock:
             messages = self._waiting.pop(topic, None)
             if messages:
-                self._tell(messages, delivery_error(failure))
+                self._fail(messages, failure)
 
     def _expire_waiting(self, topic: str, failure: BarnabasError) -> None:
         """Fail the messages that have waited too long for their topic."""
@@ -265,7 +279,7 @@ class Delivery:
             if not waiting:
                 self._waiting.pop(topic, None)
             if expired:
-                self._tell(expired, delivery_error(failure))
+                self._fail(expired, failure)
 
     def _done(self, batch: PendingBatch) -> None:
         with self._lock:
@@ -273,8 +287,11 @@ class Delivery:
         ended_s = time.monotonic()
         self.events.add(lambda: self._report(messages, None, ended_s))
 
-    def _tell(self, messages: deque[Outgoing], error: KafkaError) -> None:
-        ended_s = time.monotonic()
+    def _fail(self, messages: deque[Outgoing], failure: BarnabasError) -> None:
+        """Have messages that are in no batch reported as failed."""
+        if self.core.transaction_manager is not None:
+            self.thread.post(self.core.transaction_manager.transaction.fail, failure)
+        ended_s, error = time.monotonic(), delivery_error(failure)
         self.events.add(lambda: self._report(messages, error, ended_s))
 
     # In the program's polls.
@@ -335,8 +352,6 @@ class Delivery:
 
 def delivery_error(failure: BaseException) -> KafkaError:
     """Return the error of a message that was not delivered."""
-    if isinstance(failure, PurgedError):
-        return KafkaError(KafkaError._PURGE_QUEUE)
     return error_of(failure, timed_out=KafkaError._MSG_TIMED_OUT)
 
 
@@ -344,13 +359,19 @@ def _refused(refusal: Refusal) -> Exception:
     """Return what `produce` raises for a message that cannot be queued."""
     if refusal is Refusal.MEMORY:
         return BufferError("Local: Queue full")
-    code, reason = {
-        Refusal.SIZE: (KafkaError.MSG_SIZE_TOO_LARGE, "it is larger than message.max.bytes"),
-        Refusal.PARTITION: (KafkaError._UNKNOWN_PARTITION, "the topic has no such partition"),
+    code, detail = {
+        Refusal.SIZE: (KafkaError.MSG_SIZE_TOO_LARGE, ""),
+        Refusal.PARTITION: (KafkaError._UNKNOWN_PARTITION, ""),
         Refusal.EMPTY: (KafkaError._INVALID_ARG, "it needs at least one of key and value"),
         Refusal.CLOSED: (KafkaError._STATE, "no transaction is open"),
-    }.get(refusal, (KafkaError._INVALID_ARG, refusal.name.lower()))
-    return KafkaException(KafkaError(code, f"Unable to produce message: {reason}"))
+    }.get(refusal, (KafkaError._INVALID_ARG, refusal.value))
+    return KafkaException(not_produced(code, detail))
+
+
+def not_produced(code: int, detail: str = "") -> KafkaError:
+    """Return the error of a message that `produce` does not take."""
+    more = f": {detail}" if detail else ""
+    return KafkaError(code, f"Unable to produce message: {text_of(code)}{more}")
 
 
 def _no_wait(core: ProducerCore, batch: PendingBatch, timeout: float | None) -> None:

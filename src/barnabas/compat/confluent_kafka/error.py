@@ -62,9 +62,6 @@ class KafkaError(ErrorCodes):
 
     __repr__ = __str__
 
-    def __bool__(self) -> bool:
-        return self._code != 0
-
     def __hash__(self) -> int:
         return self._code
 

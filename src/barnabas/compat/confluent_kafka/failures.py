@@ -18,7 +18,7 @@ from barnabas.client.errors import (
 from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
 from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
 from barnabas.producer.transaction import FATAL
 
 _LOCAL: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
@@ -35,8 +35,18 @@ _LOCAL: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
 )
 
 
+class UndeliveredError(BarnabasError):
+    """A message was not delivered, for a reason that librdkafka has a code for."""
+
+    def __init__(self, error: KafkaError) -> None:
+        super().__init__(error.str())
+        self.error = error
+
+
 def error_of(failure: BaseException, timed_out: int = KafkaError._TIMED_OUT) -> KafkaError:
     """Return the error that describes an exception; `timed_out` is the code of a timeout."""
+    if isinstance(failure, UndeliveredError):
+        return failure.error
     retriable = bool(getattr(failure, "retriable", False))
     for kind, code in _LOCAL:
         if isinstance(failure, kind):

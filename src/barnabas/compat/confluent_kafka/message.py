@@ -157,7 +157,7 @@ def consumed(record: ConsumerRecord) -> Message[Any, Any]:
 
 
 def error_message(
-    error: KafkaError, topic: str | None = None, partition: int = -1, offset: int = -1001
+    error: KafkaError, topic: str | None = None, partition: int = -1, offset: int | None = None
 ) -> Message[Any, Any]:
     """Return an error in the place of a message."""
     return Message(topic, partition, offset, None, error.str().encode(), None, error, (0, -1))
@@ -173,7 +173,10 @@ def header_pairs(headers: object) -> list[tuple[str, bytes | None]] | None:
         pairs = headers
     else:
         raise TypeError(f"headers must be a dict or a list of pairs, not {type(headers).__name__}")
-    return [(str(name), _bytes(value)) for name, value in pairs]
+    try:
+        return [(str(name), _bytes(value)) for name, value in pairs]
+    except ValueError:
+        raise TypeError("headers must be a dict or a list of (name, value) pairs") from None
 
 
 def _bytes(value: object) -> bytes | None:

@@ -57,9 +57,6 @@ class Uuid:
 
     __repr__ = __str__
 
-    def __int__(self) -> int:
-        return self._value
-
     def __hash__(self) -> int:
         return hash(self._value)
 

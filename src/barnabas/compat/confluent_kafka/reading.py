@@ -15,6 +15,7 @@ from barnabas.compat.confluent_kafka.failures import exception_of
 from barnabas.compat.confluent_kafka.notices import Notices
 from barnabas.compat.confluent_kafka.partitions import OFFSET_INVALID
 from barnabas.consumer.core import ConsumerCore
+from barnabas.consumer.group.member import GroupMember
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Assigned, Mode
 from barnabas.kernels import ConsumerRecord
@@ -67,9 +68,14 @@ class RecordReader(KafkaConsumer):
         return self._subscription.by_group
 
     @property
-    def is_assigned(self) -> bool:
-        """Whether partitions were assigned by the program."""
-        return self._subscription.mode is Mode.ASSIGNED
+    def mode(self) -> Mode:
+        """How partitions are chosen."""
+        return self._subscription.mode
+
+    @property
+    def is_unpolled(self) -> bool:
+        """Whether the consumer has left its group since it was not polled; a poll rejoins."""
+        return isinstance(self._core.member, GroupMember) and self._core.member.is_unpolled
 
     @property
     def states(self) -> list[Assigned]:

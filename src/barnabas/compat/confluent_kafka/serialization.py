@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from barnabas.compat.confluent_kafka.error import SerializationError
@@ -26,15 +26,12 @@ _DOUBLE = struct.Struct(">d")
 _INTEGER = struct.Struct(">i")
 
 
-class MessageField(str, Enum):
+class MessageField(StrEnum):
     """Which part of a message is serialized."""
 
     NONE = "none"
     KEY = "key"
     VALUE = "value"
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class SerializationContext:

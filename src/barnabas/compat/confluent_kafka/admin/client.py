@@ -447,7 +447,9 @@ class AdminClient:
             partitions = [
                 with_error(from_key(key), error_of(each))
                 if isinstance(each, RequestError)
-                else from_commit(key, OffsetAndMetadata(each.offset, each.metadata, each.leader_epoch))
+                else from_commit(
+                    key, OffsetAndMetadata(each.offset, each.metadata, each.leader_epoch)
+                )
                 for key, each in found.items()
             ]
             return {request.group_id: ConsumerGroupTopicPartitions(request.group_id, partitions)}
