@@ -19,7 +19,8 @@ from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
 from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.events import Events, seconds
 from barnabas.compat.confluent_kafka.failures import error_of
-from barnabas.compat.confluent_kafka.message import Message, consumed, error_message
+from barnabas.compat.confluent_kafka.message import Message, consumed
+from barnabas.compat.confluent_kafka.notes import Notes, of_failure
 from barnabas.compat.confluent_kafka.partitions import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -35,13 +36,11 @@ from barnabas.compat.confluent_kafka.reading import RecordReader
 from barnabas.compat.confluent_kafka.rebalancing import RebalanceCallback, Rebalancing
 from barnabas.compat.confluent_kafka.stored import StoredOffsets
 from barnabas.config.clients.consumer import ConsumerOptions
-from barnabas.consumer.group.callbacks import RebalanceListenerError
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Mode
 from barnabas.model import ids
 from barnabas.model.errors import BarnabasError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
-from barnabas.model.request_errors import OffsetOutOfRangeError
 from barnabas.structs import OffsetAndMetadata
 
 Self = TypeVar("Self", bound="Consumer")
@@ -70,14 +69,12 @@ class Consumer:
         self._closed = False
         self._in_rebalance = 0
         self._stored = StoredOffsets(automatic=settings.auto_offset_store)
-        self._ends_told: dict[ids.TopicPartition, tuple[int, int]] = {}
-        self._missing_told: set[str] = set()
-        self._unpolled_told = False
         self._commit_due_s = 0.0
         given = dict(options.given)
         if settings.on_commit is not None:
             given["default.offset.commit.callback"] = self._committed
         self._reader = RecordReader(settings, self._events, given)
+        self._notes = Notes(self._reader, options, partition_eof=settings.partition_eof)
 
     # Reading.
 
@@ -119,18 +116,17 @@ class Consumer:
             self._check_open()
             self._events.serve()
             self._commit_if_due()
-            unpolled, told = self._reader.is_unpolled, self._unpolled_told
-            self._unpolled_told = unpolled
-            if unpolled and not told:
-                return [error_message(_unpolled(self._options.max_poll_interval_ms))]
+            exceeded = self._notes.exceeded()
+            if exceeded is not None:
+                return [exceeded]
             try:
                 messages = take(wait_ms, count)
             except BarnabasError as failure:
-                return [_as_message(failure)]
+                return [of_failure(failure)]
             if not messages:
                 self._events.serve()
-                news = self._news()
-                return [] if news is None else [news]
+                note = self._notes.next()
+                return [] if note is None else [note]
             return messages
 
     def _take_one(self, wait_ms: float, count: int) -> list[Message[Any, Any]]:
@@ -146,33 +142,6 @@ class Consumer:
             self._stored.handed_out(records[-1])
             messages += map(consumed, records)
         return messages
-
-    def _news(self) -> Message[Any, Any] | None:
-        """Return an error that comes in the place of a message."""
-        if self._settings.partition_eof:
-            for state in self._reader.states:
-                committed = self._options.isolation_level == "read_committed"
-                end = state.last_stable_offset if committed else state.high_watermark
-                where = state.position
-                if where is None or end is None or where < end or state.paused:
-                    continue
-                mark = (state.version, where)
-                if self._ends_told.get(state.partition) != mark:
-                    self._ends_told[state.partition] = mark
-                    error = KafkaError(
-                        KafkaError._PARTITION_EOF,
-                        f"reached the end of {state.partition} at offset {where}",
-                    )
-                    return error_message(error, *state.partition, where)
-        missing = self._reader.missing_topics()
-        self._missing_told.intersection_update(missing)
-        for topic in missing:
-            if topic not in self._missing_told:
-                self._missing_told.add(topic)
-                reason = f"Subscribed topic not available: {topic}: the topic does not exist"
-                error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, reason)
-                return error_message(error, topic, 0)
-        return None
 
     # Subscriptions and assignments.
 
@@ -547,18 +516,6 @@ class Consumer:
         return self._reader.guard(function)
 
 
-def _as_message(failure: BarnabasError) -> Message[Any, Any]:
-    """Return an error as a message; raise what a function of the program has raised."""
-    if isinstance(failure, OffsetOutOfRangeError) and isinstance(failure.args[0], dict):
-        ((partition, offset),) = failure.args[0].items()
-        code = KafkaError._AUTO_OFFSET_RESET
-        reason = f"{text_of(code)}: offset {offset} of {partition} is out of range"
-        return error_message(KafkaError(code, reason), partition.topic, partition.partition, offset)
-    if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
-        raise failure.__cause__
-    return error_message(error_of(failure))
-
-
 def _after(message: Message[Any, Any]) -> dict[ids.TopicPartition, OffsetAndMetadata]:
     error = message.error()
     if error is not None:
@@ -570,14 +527,6 @@ def _after(message: Message[Any, Any]) -> dict[ids.TopicPartition, OffsetAndMeta
     epoch = message.leader_epoch()
     committed = OffsetAndMetadata(offset + 1, "", -1 if epoch is None else epoch)
     return {ids.TopicPartition(topic, partition): committed}
-
-
-def _unpolled(interval_ms: float) -> KafkaError:
-    return KafkaError(
-        KafkaError._MAX_POLL_EXCEEDED,
-        f"Application maximum poll interval ({interval_ms:g}ms) exceeded: the consumer left its "
-        "group, and the next poll rejoins",
-    )
 
 
 def _raise(failure: Exception) -> None:

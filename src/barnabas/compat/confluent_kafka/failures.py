@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from ssl import SSLError
 from typing import Any
 
 from barnabas.client.errors import (
@@ -52,6 +53,8 @@ def error_of(failure: BaseException, timed_out: int = KafkaError._TIMED_OUT) -> 
         if isinstance(failure, kind):
             if code == KafkaError._TIMED_OUT:
                 code = timed_out
+            elif isinstance(failure.__cause__, SSLError):
+                code = KafkaError._SSL
             return KafkaError(code, f"{text_of(code)}: {failure}", retriable=retriable)
     if isinstance(failure, RequestError):
         return KafkaError(int(failure.code), f"Broker: {failure}", retriable=retriable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import TypeVar
 
 from barnabas.compat.confluent_kafka.partitions import TopicPartition
@@ -147,11 +147,3 @@ class ElectionType(OrderedEnum):
 
     PREFERRED = 0
     UNCLEAN = 1
-
-
-class AcknowledgeType(IntEnum):
-    """What becomes of a shared message."""
-
-    ACCEPT = 1
-    RELEASE = 2
-    REJECT = 3

@@ -93,7 +93,7 @@ class AdminClient:
         self, new_topics: list[topic_values.NewTopic], **kwargs: Any
     ) -> dict[str, Future[None]]:
         """Create topics; options are validate_only, operation_timeout and request_timeout."""
-        wanted = [topic.ours for topic in new_topics]
+        wanted = [topic.ours for topic in _checked(new_topics, topic_values.NewTopic)]
         validate = bool(kwargs.pop("validate_only", False))
         timeout_ms = self._operation_ms(kwargs)
 
@@ -107,6 +107,7 @@ class AdminClient:
 
     def delete_topics(self, topics: list[str], **kwargs: Any) -> dict[str, Future[None]]:
         """Delete topics with all their records."""
+        _checked(topics, str)
         timeout_ms = self._operation_ms(kwargs)
         return self._each(
             list(topics), lambda: _deleted(self._client, list(topics), timeout_ms), kwargs
@@ -116,7 +117,8 @@ class AdminClient:
         self, new_partitions: list[topic_values.NewPartitions], **kwargs: Any
     ) -> dict[str, Future[None]]:
         """Raise the numbers of partitions of topics."""
-        wanted = {each.topic: each.ours for each in new_partitions}
+        checked = _checked(new_partitions, topic_values.NewPartitions)
+        wanted = {each.topic: each.ours for each in checked}
         validate = bool(kwargs.pop("validate_only", False))
         timeout_ms = self._operation_ms(kwargs)
 
@@ -214,7 +216,7 @@ class AdminClient:
                 self._client, keys, kind, timeout_ms=timeout_ms
             )
             return {
-                from_key(key): None if failure is None else exception_of(failure)
+                from_key(key): None if failure is None else error_of(failure)
                 for key, failure in found.items()
             }
 
@@ -336,8 +338,6 @@ class AdminClient:
     ) -> dict[str, Future[None]]:
         """Set and remove credentials."""
         wanted = _checked(alterations, scram_values.UserScramCredentialAlteration, TypeError)
-        if not wanted:
-            raise ValueError("Expected at least one alteration")
 
         async def work() -> dict[str, Any]:
             changes = [each.ours for each in wanted]
@@ -627,6 +627,8 @@ def _checked(given: Any, kind: type[Any], error: type[Exception] = ValueError) -
     for each in given:
         if not isinstance(each, kind):
             raise error(f"Expected list of {kind!r}")
+    if not given:
+        raise ValueError(f"Expected at least one {kind.__name__}")
     return given
 
 

@@ -179,9 +179,9 @@ class AsyncDeserializingConsumer(AIOConsumer):
         return self
         yield
 
-    async def poll(self, *args: Any, **kwargs: Any) -> Any:
+    async def poll(self, timeout: float = -1) -> Any:
         """Return the next message with its objects; raise ConsumeError for an error."""
-        message: Message[Any, Any] | None = await super().poll(*args, **kwargs)
+        message: Message[Any, Any] | None = await super().poll(timeout)
         if message is None:
             return None
         error = message.error()
