@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,6 +34,7 @@ from barnabas.compat.confluent_kafka.partitions import (
 from barnabas.compat.confluent_kafka.reading import RecordReader
 from barnabas.compat.confluent_kafka.rebalancing import RebalanceCallback, Rebalancing
 from barnabas.compat.confluent_kafka.stored import StoredOffsets
+from barnabas.compat.confluent_kafka.turns import Turns
 from barnabas.config.clients.consumer import ConsumerOptions
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Mode
@@ -47,8 +47,8 @@ Self = TypeVar("Self", bound="Consumer")
 Take = Callable[[float, int], "list[Message[Any, Any]]"]
 """Takes messages: how many milliseconds to wait for some, how many at most."""
 
-_SLICE_S = 0.2
-"""How long a poll waits before it looks for what else there is to tell."""
+_SLICE_S = 0.05
+"""How long a poll waits before it looks for what else there is to tell, and lets others call."""
 
 _SLICE_WITH_EOF_S = 0.02
 
@@ -65,7 +65,7 @@ class Consumer:
         self._settings = settings
         self._options = options
         self._events = Events()
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._closed = False
         self._in_rebalance = 0
         self._stored = StoredOffsets(automatic=settings.auto_offset_store)

@@ -174,7 +174,7 @@ class Delivery:
         outcome.add_done_callback(lambda _: self.events.add(_nothing))
         try:
             while not outcome.done():
-                self.events.wait(None)
+                self.events.wait(None, until=outcome.done)
                 self.events.serve()
         except BaseException:
             outcome.cancel()

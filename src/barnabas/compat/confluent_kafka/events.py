@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from threading import Condition
@@ -35,18 +34,19 @@ class Events:
                     return served
                 event = self._queue.popleft()
             served += 1
-            event()
+            try:
+                event()
+            finally:
+                with self.changed:  # another thread may wait for what the call has changed
+                    self.changed.notify_all()
 
-    def wait(self, timeout_s: float | None) -> bool:
-        """Wait until there is something to call; return whether there is."""
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    def wait(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until there is something to call, or a condition holds; return whether so.
+
+        Other threads may serve events, too: the condition is looked at after each.
+        """
         with self.changed:
-            while not self._queue:
-                left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
-                    return False
-                self.changed.wait(left_s)
-            return True
+            return self.changed.wait_for(lambda: bool(self._queue) or until(), timeout_s)
 
 
 def _nobody() -> None:

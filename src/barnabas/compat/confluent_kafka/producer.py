@@ -138,7 +138,7 @@ class Producer:
                 if not left:
                     return 0
                 left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-                if not delivery.events.wait(left_s):
+                if not delivery.events.wait(left_s, until=lambda: not len(delivery)):
                     return left
         finally:
             delivery.hurry(-1)
