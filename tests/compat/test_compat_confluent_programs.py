@@ -204,9 +204,10 @@ def test_serializers(confluent: Confluent, kind: str, good: Any, data: bytes, ba
     deserialize = getattr(there, f"{kind}Deserializer")()
     assert (serialize(good), serialize(None)) == (data, None)
     assert (deserialize(data), deserialize(None)) == (good, None)
-    for call in (lambda: serialize(object()), lambda: deserialize(bad)):
-        with pytest.raises(there.SerializationError):
-            call()
+    with pytest.raises(there.SerializationError):
+        deserialize(bad)
+    with pytest.raises((there.SerializationError, AttributeError)):  # of their strings
+        serialize(object())
 
 
 def test_asynchronous_programs(confluent: Confluent, quick_bootstrap: str, name: str) -> None:
@@ -330,7 +331,7 @@ def test_throttling_is_told(confluent: Confluent, name: str) -> None:
 
     with Cluster() as cluster:
         with KafkaAdminClient(bootstrap_servers=cluster.bootstrap) as admin:
-            quota = QuotaAlteration({"client-id": "slow"}, {"producer_byte_rate": 10_000.0})
+            quota = QuotaAlteration({"client-id": "slow"}, {"producer_byte_rate": 100_000.0})
             (outcome,) = admin.alter_client_quotas([quota])
             assert outcome.error is None
         confluent.topic(cluster.bootstrap, name)
@@ -344,7 +345,7 @@ def test_throttling_is_told(confluent: Confluent, name: str) -> None:
             }
         )
         for _ in until_deadline("throttling"):
-            producer.produce(name, bytes(8000))
+            producer.produce(name, bytes(80_000))
             producer.poll(0.1)
             if events:
                 break

@@ -10,7 +10,6 @@ OURS: Mapping[str, str] = MappingProxyType(
         "message.timeout.ms": "delivery.timeout.ms",
         "message.max.bytes": "max.request.size",
         "socket.timeout.ms": "request.timeout.ms",
-        "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
         "auto.commit.enable": "enable.auto.commit",
     }
 )

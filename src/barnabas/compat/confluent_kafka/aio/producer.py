@@ -105,8 +105,10 @@ class AIOProducer:
                 )
             except BufferError:
                 await asyncio.sleep(_FULL_S)
-            else:
-                return delivered
+                continue
+            except KafkaException as failure:
+                delivered.set_exception(failure)
+            return delivered
 
     async def poll(self, timeout: float = 0, *args: Any, **kwargs: Any) -> int:
         """Do nothing but wait: reports come by themselves. Return how many came meanwhile."""
