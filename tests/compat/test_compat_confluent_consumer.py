@@ -211,6 +211,30 @@ def test_cooperative_rebalances(
     assert told[-1] == ("revoked", 4)
 
 
+def test_groups_that_the_broker_assigns(
+    confluent: Confluent, quick_bootstrap: str, topic: str, group: str
+) -> None:
+    """The protocol of KIP-848."""
+    confluent.fill(quick_bootstrap, topic, 3)
+    told: list[tuple[str, int]] = []
+    consumer = confluent.consumer(quick_bootstrap, group, group_protocol="consumer")
+    consumer.subscribe(
+        [topic],
+        on_assign=lambda _, partitions: told.append(("assigned", len(partitions))),
+        on_revoke=lambda _, partitions: told.append(("revoked", len(partitions))),
+    )
+    assert values(consumer, 3) == [b"0", b"1", b"2"]
+    admin = confluent.admin.AdminClient({"bootstrap.servers": quick_bootstrap})
+    found = admin.describe_consumer_groups([group])[group].result(30)
+    assert found.type is confluent.kafka.ConsumerGroupType.CONSUMER
+    consumer.close()
+    assert told == [("assigned", 1), ("revoked", 1)]
+    where = [confluent.kafka.TopicPartition(topic, 0)]
+    again = confluent.consumer(quick_bootstrap, group)
+    assert again.committed(where, 30)[0].offset == 3
+    again.close()
+
+
 def test_stored_offsets(confluent: Confluent, quick_bootstrap: str, topic: str, group: str) -> None:
     confluent.fill(quick_bootstrap, topic, 5)
     TopicPartition = confluent.kafka.TopicPartition

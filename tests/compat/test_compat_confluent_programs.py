@@ -431,3 +431,24 @@ def test_ctrl_c(confluent: Confluent, quick_bootstrap: str, name: str, tmp_path:
     where = [confluent.kafka.TopicPartition(name, 0)]
     assert consumer.committed(where, 30)[0].offset == 1
     consumer.close()
+
+
+def test_the_program_of_the_page(
+    confluent: Confluent, quick_bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It prints the same with both libraries: what the page shows."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "move-to-barnabas.md").read_text()
+    section = page[page.index("### The same program with another import") :]
+    program = section.split("```python\n")[2].split("```")[0]
+    shown = section.split("```text\n")[1].split("```")[0]
+    topic = "moved-by-ours" if confluent.ours else "moved-by-theirs"
+    for before, after in (
+        ("barnabas.compat.confluent_kafka", confluent.root),
+        ("localhost:9092", quick_bootstrap),
+        ('"moved', f'"{topic}'),
+        ('"movers', f'"{topic}'),
+    ):
+        assert before in program
+        program = program.replace(before, after)
+    exec(program, {})
+    assert capsys.readouterr().out == shown.replace("moved", topic)

@@ -22,7 +22,7 @@ class Turns:
         if self._owner == me:
             self._lock.acquire()
         else:
-            with self._gate:  # whoever waits for the lock holds it: the next ones queue up here
+            with self._gate:  # the next one holds it while it waits, and the others wait for it
                 self._lock.acquire()
             self._owner = me
         self._depth += 1
