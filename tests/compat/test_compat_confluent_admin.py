@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from tests.compat.conftest import Confluent
+from tests.compat.confluent import Confluent
 from tests.compat.samples import until_deadline
 
 pytestmark = pytest.mark.compat

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.compat.conftest import Confluent
+from tests.compat.confluent import Confluent
 from tests.compat.samples import until_deadline
 
 pytestmark = pytest.mark.compat

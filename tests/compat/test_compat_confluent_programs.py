@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.compat.conftest import Confluent
+from tests.compat.confluent import Confluent
 from tests.compat.samples import until_deadline
 
 from barnabas.testing import Cluster

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from tests.compat.conftest import Confluent
+from tests.compat.confluent import Confluent
 from tests.compat.samples import until_deadline
 from tests.compat.secured import PASSWORD, WRONG, Secured, secured_broker
 
@@ -18,7 +18,11 @@ pytestmark = pytest.mark.compat
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def secured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Secured]:
+    if request.config.getoption("--broker") == "apache":
+        pytest.skip("tests/interop has Apache Kafka's own listeners")
     with secured_broker(tmp_path_factory.mktemp("secured")) as running:
         yield running
 

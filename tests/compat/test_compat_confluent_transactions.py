@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.compat.conftest import Confluent
+from tests.compat.confluent import Confluent
 
 pytestmark = pytest.mark.compat
 

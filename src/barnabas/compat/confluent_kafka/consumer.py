@@ -48,7 +48,7 @@ Take = Callable[[float, int], "list[Message[Any, Any]]"]
 """Takes messages: how many milliseconds to wait for some, how many at most."""
 
 _SLICE_S = 0.05
-"""How long a poll waits before it looks for what else there is to tell, and lets others call."""
+"""How long a poll waits before it looks for errors, and lets other threads call."""
 
 _SLICE_WITH_EOF_S = 0.02
 
@@ -56,7 +56,7 @@ _BATCH_MAX = 1_000_000
 
 
 class Consumer:
-    """Reads messages one by one, or in lists; errors may come in their place."""
+    """Reads messages one by one, or in lists; errors may be returned in their place."""
 
     def __init__(self, *config: Mapping[str, Any], **keywords: Any) -> None:
         options, settings = parse(ConsumerOptions, merged(config, keywords))
@@ -90,7 +90,7 @@ class Consumer:
         return self._read(num_messages, timeout, self._take)
 
     def _read(self, count: int, timeout: float, take: Take) -> list[Message[Any, Any]]:
-        """Return messages, waiting in slices: what else there is to tell is found in between."""
+        """Return messages, waiting in slices: errors and other threads get their turn in between."""
         limit_s = seconds(timeout)
         deadline_s = inf if limit_s is None else time.monotonic() + limit_s
         slice_s = _SLICE_WITH_EOF_S if self._settings.partition_eof else _SLICE_S
@@ -111,7 +111,7 @@ class Consumer:
         return messages
 
     def _look(self, take: Take, wait_ms: float, count: int) -> list[Message[Any, Any]]:
-        """Call the functions that wait, then return messages, or what comes in their place."""
+        """Run queued callbacks, then return messages, or an error in their place."""
         with self._lock:
             self._check_open()
             self._events.serve()
@@ -186,7 +186,7 @@ class Consumer:
             owned = self._reader.assignment()
             if listener is not None and owned:
                 listener.on_partitions_revoked(owned)
-            self._reader.unsubscribe()
+            self._guard(self._reader.unsubscribe)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, from their offsets; in `on_assign`, say from where."""
@@ -210,7 +210,7 @@ class Consumer:
             if self._reader.by_group:
                 self._reader.pause(*self._reader.assignment())
             else:
-                self._reader.unsubscribe()
+                self._guard(self._reader.unsubscribe)
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, too."""

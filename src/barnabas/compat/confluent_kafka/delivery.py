@@ -1,8 +1,8 @@
-"""Messages on their way to brokers, and the reports about them: what is behind `Producer`.
+"""The messages of a `Producer` on their way to brokers, and the reports of their delivery.
 
 `produce` never waits. A message whose topic is not known yet waits here, in order, while the loop
-looks for the topic; all others go straight into a batch. A batch that is done becomes one event,
-which calls the program's functions in its next poll.
+looks for the topic; all others go straight into a batch. A batch that is done becomes one event:
+the next poll reports its messages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FOREVER_MS = 2_147_483_647.0
 
 @dataclass(slots=True)
 class Outgoing:
-    """One message, and the function that is told of its delivery."""
+    """One message, and the callback for its delivery report."""
 
     topic: str
     value: bytes | None
@@ -89,7 +89,7 @@ class Delivery:
         return core
 
     def __len__(self) -> int:
-        """Return how many messages the program has not been told the outcome of."""
+        """Return how many messages were not reported yet."""
         return self._undelivered
 
     # From the program's threads.
@@ -169,7 +169,7 @@ class Delivery:
         self.thread.post(self._hurry, more)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine on the loop; the program's functions are called meanwhile."""
+        """Run a coroutine on the loop; delivery reports are served meanwhile."""
         outcome = asyncio.run_coroutine_threadsafe(work, self.thread.loop)
         outcome.add_done_callback(lambda _: self.events.add(_nothing))
         try:

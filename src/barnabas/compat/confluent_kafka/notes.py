@@ -1,4 +1,4 @@
-"""What comes in the place of a message: ends of partitions, and errors."""
+"""What a consumer returns in place of a message: ends of partitions, and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from barnabas.model.request_errors import OffsetOutOfRangeError
 
 
 class Notes:
-    """Looks for what a program is told once, in the place of a message."""
+    """Finds what is reported once, in place of a message."""
 
     def __init__(
         self, reader: RecordReader, options: ConsumerOptions, *, partition_eof: bool
@@ -32,7 +32,7 @@ class Notes:
         self._unpolled_told = False
 
     def exceeded(self) -> Message[Any, Any] | None:
-        """Return an error if the group was left since the last poll is too long ago."""
+        """Return an error if the consumer left its group because it was not polled."""
         unpolled, told = self._reader.is_unpolled, self._unpolled_told
         self._unpolled_told = unpolled
         if not unpolled or told:
@@ -44,7 +44,7 @@ class Notes:
         return error_message(KafkaError(KafkaError._MAX_POLL_EXCEEDED, reason))
 
     def next(self) -> Message[Any, Any] | None:
-        """Return what a consumer without messages has to tell."""
+        """Return an end or an error that was not reported yet."""
         return (self._partition_eof and self._end()) or self._missing()
 
     def _end(self) -> Message[Any, Any] | None:

@@ -1,4 +1,4 @@
-"""Errors, throttling and statistics of a client, told to the program's functions in its polls."""
+"""Errors, throttling and statistics of a client, for the callbacks of its program."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Notices:
             self._timer = asyncio.get_running_loop().create_task(self._report())  # ends with it
 
     def look(self) -> None:
-        """Notice a new failure to reach the cluster, and throttling; on the loop."""
+        """Report a new failure to reach the cluster, and throttling; on the loop."""
         failure = self._client.refresh_failure
         if failure is None:
             self._told = None
@@ -68,13 +68,13 @@ class Notices:
             self._look_for_throttling(self._settings.throttle_cb)
 
     def failed(self, failure: BarnabasError) -> None:
-        """Tell the program of a failure that no call of it can raise."""
+        """Report a failure that no call of the program can raise."""
         self.tell(error_of(failure))
         if isinstance(failure, NoBrokersAvailable):
             self.tell(KafkaError(KafkaError._ALL_BROKERS_DOWN))
 
     def tell(self, error: KafkaError) -> None:
-        """Tell the program of an error that no call of it can raise."""
+        """Queue an error for `error_cb` and the logger."""
         function, logger = self._settings.error_cb, self._settings.logger
         if logger is not None:
             level = logging.ERROR if error.fatal() else logging.WARNING

@@ -15,9 +15,9 @@ OFFSET_INVALID = -1001
 
 
 class TopicPartition:
-    """A partition and, as the call wants it, an offset, a note and an error.
+    """A partition, with an offset, metadata and an error where a call uses them.
 
-    Topic and partition alone decide about equality.
+    Equality is that of topic and partition.
     """
 
     __slots__ = ("_error", "leader_epoch", "metadata", "offset", "partition", "topic")
