@@ -90,7 +90,7 @@ class Consumer:
         return self._read(num_messages, timeout, self._take)
 
     def _read(self, count: int, timeout: float, take: Take) -> list[Message[Any, Any]]:
-        """Return messages, waiting in slices: errors and other threads get their turn in between."""
+        """Return messages; wait in slices, so that errors and other threads get their turn."""
         limit_s = seconds(timeout)
         deadline_s = inf if limit_s is None else time.monotonic() + limit_s
         slice_s = _SLICE_WITH_EOF_S if self._settings.partition_eof else _SLICE_S

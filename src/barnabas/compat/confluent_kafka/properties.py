@@ -24,8 +24,8 @@ _LEGACY = "only the legacy consumer of librdkafka had it"
 NO_EFFECT: Mapping[str, str] = MappingProxyType(
     {
         "builtin.features": "there are no optional features",
-        "client.software.name": "brokers are told barnabas",
-        "client.software.version": "brokers are told our version",
+        "client.software.name": "brokers see barnabas",
+        "client.software.version": "brokers see our version",
         "message.copy.max.bytes": "messages are always copied into a batch",
         "topic.metadata.refresh.fast.interval.ms": _TUNING,
         "topic.metadata.refresh.fast.cnt": _TUNING,
@@ -54,7 +54,7 @@ NO_EFFECT: Mapping[str, str] = MappingProxyType(
         "enable.sparse.connections": "connections are opened when they are needed",
         "enable.random.seed": "Python seeds its own generator",
         "enable.metrics.push": "metrics are not pushed by the client",
-        "max.poll.records": "poll returns one message, and consume is told how many",
+        "max.poll.records": "poll returns one message, and consume takes the number",
         "queue.buffering.backpressure.threshold": _TUNING,
         "batch.num.messages": "batches are bounded by their size, see batch.size",
         "queuing.strategy": "each partition has a queue, first in, first out",

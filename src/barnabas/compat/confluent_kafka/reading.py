@@ -1,4 +1,4 @@
-"""Our consumer as `Consumer` needs it: it does not wait for a cluster, and returns single records."""
+"""Our consumer as `Consumer` needs it: does not wait for a cluster, returns single records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serializers for strings and numbers, and what serializers are told."""
+"""Serializers for strings and numbers, and the context that serializers get."""
 
 from __future__ import annotations
 
