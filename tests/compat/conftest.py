@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.compat.confluent import Confluent
 from tests.zookeeper import zookeeper, zookeeper_classpath  # noqa: F401
 from tools.apache_kafka import Distribution, Unavailable
 from tools.processes import start_barnabas
@@ -66,3 +67,11 @@ def quick_bootstrap(
         running = start_barnabas(data_dir, options=QUICK)
     yield running.bootstrap
     running.stop()
+
+
+@pytest.fixture(
+    params=["confluent_kafka", "barnabas.compat.confluent_kafka"], ids=["theirs", "ours"]
+)
+def confluent(request: pytest.FixtureRequest) -> Confluent:
+    """confluent-kafka, and ours under its interface: a test sees the same with both."""
+    return Confluent(request.param)

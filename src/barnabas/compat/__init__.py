@@ -3,7 +3,6 @@
     from confluent_kafka import Consumer, Producer                   # before
     from barnabas.compat.confluent_kafka import Consumer, Producer   # after
 
-`kafka` and `aiokafka` have the names of kafka-python and aiokafka, which our own clients have, too:
-`barnabas.compat.kafka.KafkaProducer` is `barnabas.KafkaProducer`. What differs is in
-docs/how-to/move-to-barnabas.md.
+The names of kafka-python and aiokafka are those of our own clients, in `barnabas` and
+`barnabas.aio`. What differs is in docs/how-to/move-to-barnabas.md.
 """

@@ -154,6 +154,10 @@ class ProducerCore:
     async def start(self, timeout_ms: float) -> None:
         """Find a broker; raise NoBrokersAvailable when none answers in time."""
         await self.cluster_client.retrying(self.cluster_client.refresh, timeout_ms=timeout_ms)
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the background work, which finds the cluster when there is one."""
         self.topics.track()
         self._unwatch = self.cluster_client.watch(self._step)
         self.cluster_client.start()

@@ -289,7 +289,7 @@ class Sender:
             found += queue.batches
         return [batch for batch in found if not batch.records.done]
 
-    def abandon(self, failure: BarnabasError, *, in_flight: bool) -> bool:
+    def abandon(self, failure: BarnabasError, *, in_flight: bool, queued: bool = True) -> bool:
         """Fail the batches that are queued, and with `in_flight` those that were sent.
 
         Return whether one of them may have been written nevertheless.
@@ -297,8 +297,10 @@ class Sender:
         doubt = False
         for queue in list(self._active.values()):
             queue.notice(self.accumulator.take(queue.slot, True), queue.open_since_ms)
-            batches = [*queue.batches, *queue.in_flight] if in_flight else list(queue.batches)
-            queue.batches.clear()
+            batches = list(queue.in_flight) if in_flight else []
+            if queued:
+                batches = [*queue.batches, *batches]
+                queue.batches.clear()
             for batch in batches:
                 if batch.sequence >= 0:
                     queue.sequences.doubt(batch)

@@ -20,10 +20,8 @@ from barnabas.compat.confluent_kafka.message import (
     TIMESTAMP_LOG_APPEND_TIME,
     TIMESTAMP_NOT_AVAILABLE,
     Message,
-    Messages,
 )
 from barnabas.compat.confluent_kafka.model import (
-    AcknowledgeType,
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     ConsumerGroupType,
@@ -57,7 +55,6 @@ __all__ = [
     "TIMESTAMP_CREATE_TIME",
     "TIMESTAMP_LOG_APPEND_TIME",
     "TIMESTAMP_NOT_AVAILABLE",
-    "AcknowledgeType",
     "ConcurrentModificationException",
     "Consumer",
     "ConsumerGroupState",
@@ -70,7 +67,6 @@ __all__ = [
     "KafkaError",
     "KafkaException",
     "Message",
-    "Messages",
     "Node",
     "Producer",
     "SerializingProducer",

@@ -15,6 +15,7 @@ from barnabas.compat.confluent_kafka.message import (
     Message,
 )
 from barnabas.compat.confluent_kafka.model import Uuid
+from barnabas.compat.confluent_kafka.partitioners import consistent, fnv1a, murmur2
 from barnabas.compat.confluent_kafka.partitions import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -44,6 +45,9 @@ __all__ = [
     "Producer",
     "TopicPartition",
     "Uuid",
+    "consistent",
+    "fnv1a",
     "libversion",
+    "murmur2",
     "version",
 ]

@@ -1,8 +1,8 @@
 """A client's dict of librdkafka's properties: what becomes of each.
 
-Most are options of ours under the same or another name. Callbacks belong to the client itself. The
-others are accepted to no effect, each with the reason, or rejected. What is in neither list is an
-error that names the closest property.
+Most are options of ours under the same or another name. Callbacks and a few others belong to the
+clients of this package. `properties` has the rest, which has no effect or is rejected, with the
+reasons. What is in no list is an error that names the closest property.
 """
 
 from __future__ import annotations
@@ -11,140 +11,29 @@ import difflib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ssl import CERT_NONE
 from types import MappingProxyType
 from typing import Any
 
-from barnabas.compat.confluent_kafka.failures import exception_of, invalid
+from barnabas.client.tls_context import tls_context
+from barnabas.compat.confluent_kafka.failures import invalid
+from barnabas.compat.confluent_kafka.logins import LOGINS, TokenCallback, TokenProvider, jaas_of
+from barnabas.compat.confluent_kafka.properties import (
+    CALLBACKS,
+    NO_EFFECT,
+    OURS,
+    OWN,
+    PARTITIONERS,
+    REJECTED,
+)
 from barnabas.config.clients.admin import AdminOptions
+from barnabas.config.clients.common import CommonOptions
 from barnabas.config.clients.consumer import ConsumerOptions
-from barnabas.config.clients.options import ClientSection, parse_client_options, spellings
+from barnabas.config.clients.options import parse_client_options, spellings
 from barnabas.config.clients.producer import ProducerOptions
 from barnabas.model.errors import ConfigError
 
 log = logging.getLogger("barnabas.compat.confluent_kafka")
-
-OURS: Mapping[str, str] = MappingProxyType(
-    {
-        "message.timeout.ms": "delivery.timeout.ms",
-        "message.max.bytes": "max.request.size",
-        "socket.timeout.ms": "request.timeout.ms",
-        "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
-        "auto.commit.enable": "enable.auto.commit",
-        "broker.address.ttl": "metadata.max.age.ms",
-        "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
-        "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
-        "enable.ssl.certificate.verification": "ssl.check.hostname",
-    }
-)
-"""Properties that are options of ours under names that our own clients do not take."""
-
-_TUNING = "the network's side of the client is ours, and tunes itself"
-_QUEUES = "fetched records are bounded by fetch.max.bytes and max.partition.fetch.bytes"
-_VERSIONS = "versions are negotiated with every broker"
-_LOGS = "log lines go to Python's logging, where their level is set"
-_LEGACY = "only the legacy consumer of librdkafka had it"
-_TLS = "Python's ssl module decides"
-
-NO_EFFECT: Mapping[str, str] = MappingProxyType(
-    {
-        "builtin.features": "there are no optional features",
-        "client.software.name": "brokers are told barnabas",
-        "client.software.version": "brokers are told our version",
-        "message.copy.max.bytes": "messages are always copied into a batch",
-        "topic.metadata.refresh.fast.interval.ms": _TUNING,
-        "topic.metadata.refresh.fast.cnt": _TUNING,
-        "topic.metadata.refresh.sparse": "only topics in use are asked for",
-        "metadata.request.timeout.ms": "socket.timeout.ms is for all requests",
-        "debug": _LOGS,
-        "log_level": _LOGS,
-        "log.queue": _LOGS,
-        "log.thread.name": _LOGS,
-        "log.connection.close": _LOGS,
-        "socket.blocking.max.ms": _TUNING,
-        "socket.keepalive.enable": "the operating system's default holds; see socket.options",
-        "socket.nagle.disable": "TCP_NODELAY is always set",
-        "socket.max.fails": _TUNING,
-        "broker.address.family": "all addresses of a host name are tried in turn",
-        "broker.version.fallback": _VERSIONS,
-        "api.version.request": _VERSIONS,
-        "api.version.request.timeout.ms": _VERSIONS,
-        "api.version.fallback.ms": _VERSIONS,
-        "reconnect.backoff.jitter.ms": "pauses always have jitter",
-        "enable.sparse.connections": "connections are opened when they are needed",
-        "enable.random.seed": "Python seeds its own generator",
-        "enable.metrics.push": "metrics are not pushed by the client",
-        "enable.gapless.guarantee": "transactions and idempotence fail a batch, never skip it",
-        "max.poll.records": "poll returns one message, and consume is told how many",
-        "queue.buffering.backpressure.threshold": _TUNING,
-        "batch.num.messages": "batches are bounded by their size, see batch.size",
-        "queuing.strategy": "each partition has a queue, first in, first out",
-        "produce.offset.report": "offsets are always reported",
-        "queued.min.messages": _QUEUES,
-        "queued.max.messages.kbytes": _QUEUES,
-        "fetch.queue.backoff.ms": _QUEUES,
-        "fetch.error.backoff.ms": "retry.backoff.ms is for all requests",
-        "coordinator.query.interval.ms": "a coordinator is looked up when it is needed",
-        "consume.callback.max.messages": _LEGACY,
-        "offset.store.method": _LEGACY,
-        "offset.store.path": _LEGACY,
-        "offset.store.sync.interval.ms": _LEGACY,
-        "group.protocol.type": "groups of consumers have one type",
-        "sticky.partitioning.linger.ms": "without a key, one partition gets a whole batch",
-        "internal.termination.signal": "no signal ends our threads",
-        "ssl.curves.list": _TLS,
-        "ssl.sigalgs.list": _TLS,
-        "ssl.providers": _TLS,
-        "ssl.engine.location": _TLS,
-        "ssl.engine.id": _TLS,
-        "https.ca.location": "a token's address is checked as brokers are, see ssl.ca.location",
-        "https.ca.pem": "a token's address is checked as brokers are, see ssl.ca.pem",
-        "sasl.kerberos.kinit.cmd": "tickets come from the cache or the keytab through GSSAPI",
-        "sasl.kerberos.min.time.before.relogin": "GSSAPI renews tickets",
-        "sasl.oauthbearer.config": "unsecured tokens need sasl.oauth.token.provider",
-        "enable.sasl.oauthbearer.unsecure.jwt": "a token provider says which tokens it makes",
-        "sasl.oauthbearer.method": "the address of a token endpoint decides",
-        "plugin.library.paths": "librdkafka's plugins are for librdkafka",
-        "test.mock.num.brokers": "use barnabas.testing.Cluster",
-        "test.mock.broker.rtt": "use barnabas.testing.Cluster",
-    }
-)
-"""Properties that are accepted to no effect, and why."""
-
-CALLBACKS = (
-    "error_cb",
-    "stats_cb",
-    "throttle_cb",
-    "logger",
-    "on_delivery",
-    "on_commit",
-    "oauth_cb",
-)
-"""Properties whose values are functions or objects of the program."""
-
-OWN = (
-    "statistics.interval.ms",
-    "queue.buffering.max.messages",
-    "queue.buffering.max.kbytes",
-    "delivery.report.only.error",
-    "topic.metadata.propagation.max.ms",
-    "partitioner",
-    "enable.partition.eof",
-    "enable.auto.offset.store",
-    "compression.level",
-    "topic.blacklist",
-    "default.topic.config",
-)
-"""Properties that the classes of this package handle themselves."""
-
-PARTITIONERS = (
-    "random",
-    "consistent",
-    "consistent_random",
-    "murmur2",
-    "murmur2_random",
-    "fnv1a",
-    "fnv1a_random",
-)
 
 _RESETS = {
     **dict.fromkeys(("smallest", "earliest", "beginning"), "earliest"),
@@ -152,11 +41,12 @@ _RESETS = {
     "error": "none",
 }
 
-_DEFAULTS: Mapping[type[ClientSection], Mapping[str, Any]] = MappingProxyType(
+_DEFAULTS: Mapping[type[CommonOptions], Mapping[str, Any]] = MappingProxyType(
     {
         ProducerOptions: {"delivery.timeout.ms": 300_000, "linger.ms": 5},
         ConsumerOptions: {
             "allow.auto.create.topics": False,
+            "isolation.level": "read_committed",
             "partition.assignment.strategy": "range,roundrobin",
         },
         AdminOptions: {},
@@ -185,26 +75,27 @@ class Settings:
     auto_offset_store: bool = True
     commits_stored: bool = False
     """Whether stored offsets are committed by the client, from time to time."""
-    blocked_topics: tuple[str, ...] = field(default_factory=tuple)
+    blocked_topics: tuple[str, ...] = ()
+    verifies_certificates: bool = True
+    oauth_cb: TokenCallback | None = None
+    login: dict[str, str] = field(default_factory=dict)
+    """Properties of logins, by their names."""
 
 
 def merged(config: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of a constructor: a dict, keywords with underscores, or both."""
+    """Return the properties of a constructor: a dict, keywords, or both."""
     if len(config) > 1 or (config and not isinstance(config[0], Mapping)):
         raise TypeError("expected configuration dict")
     if not config and not keywords:
         raise TypeError("expected configuration dict")
-    properties: dict[str, Any] = dict(config[0]) if config else {}
-    for name, value in keywords.items():
-        dotted = name.replace("_", ".")
-        properties[name if name in CALLBACKS or name == "log_level" else dotted] = value
+    properties: dict[str, Any] = {**(config[0] if config else {}), **keywords}
     topic_config = properties.pop("default.topic.config", None)
     if isinstance(topic_config, Mapping):
         properties = {**topic_config, **properties}
     return properties
 
 
-def parse(section: type[ClientSection], properties: Mapping[str, Any]) -> tuple[Any, Settings]:
+def parse(section: type[CommonOptions], properties: Mapping[str, Any]) -> tuple[Any, Settings]:
     """Return our options and the settings that properties describe; raise KafkaException."""
     settings = Settings()
     known = spellings(section)
@@ -212,9 +103,13 @@ def parse(section: type[ClientSection], properties: Mapping[str, Any]) -> tuple[
     without_effect: list[str] = []
     for name, value in properties.items():
         if name in CALLBACKS:
-            _take_callback(section, settings, given, name, value)
+            _take_callback(section, settings, name, value)
         elif name in OWN:
             _take_own(section, settings, given, name, value)
+        elif name in LOGINS:
+            settings.login[name] = str(value)
+        elif name in REJECTED:
+            raise invalid(f'Configuration property "{name}" is not available: {REJECTED[name]}')
         elif name in NO_EFFECT:
             without_effect.append(name)
         else:
@@ -230,9 +125,14 @@ def parse(section: type[ClientSection], properties: Mapping[str, Any]) -> tuple[
         log.info("%s has no effect: %s", name, reason)
     _join(section, given, settings)
     try:
-        return parse_client_options(section, given), settings
+        options = parse_client_options(section, given)
+        if options.uses_tls and not settings.verifies_certificates:
+            context = tls_context(options)
+            context.check_hostname, context.verify_mode = False, CERT_NONE
+            options = options.with_overrides({"ssl.context": context})
     except ConfigError as failure:
-        raise exception_of(failure) from failure
+        raise invalid(str(failure)) from failure
+    return options, settings
 
 
 def _value(option: str, value: Any) -> Any:
@@ -248,23 +148,32 @@ def _value(option: str, value: Any) -> Any:
     return value
 
 
-def _join(section: type[ClientSection], given: dict[str, Any], settings: Settings) -> None:
+def _join(section: type[CommonOptions], given: dict[str, Any], settings: Settings) -> None:
     """Settle what concerns several options."""
+    mechanism = str(given.get("sasl.mechanism", "GSSAPI"))
+    if settings.oauth_cb is not None:
+        config = settings.login.get("sasl.oauthbearer.config", "")
+        given["sasl.oauth.token.provider"] = TokenProvider(settings.oauth_cb, config)
+    elif settings.login:
+        given["sasl.jaas.config"] = jaas_of(mechanism, settings.login)
     if section is ProducerOptions:
         given["buffer.memory"] = settings.queue_kbytes_max * 1024
         given["max.block.ms"] = settings.propagation_ms_max
-        request_ms = float(given.get("request.timeout.ms", 30_000))
-        timeout_ms = float(given["delivery.timeout.ms"])
+        request_ms = _milliseconds("socket.timeout.ms", given.get("request.timeout.ms", 30_000))
+        timeout_ms = _milliseconds("message.timeout.ms", given["delivery.timeout.ms"])
+        linger_ms = _milliseconds("linger.ms", given["linger.ms"])
         if timeout_ms == 0:
             given["delivery.timeout.ms"] = 2_147_483_647  # librdkafka's 0 is forever
-        elif timeout_ms < request_ms + float(given.get("linger.ms", 0)):
-            given["linger.ms"] = min(float(given.get("linger.ms", 0)), timeout_ms / 2)
+        elif timeout_ms < request_ms + linger_ms:
+            given["linger.ms"] = min(linger_ms, timeout_ms / 2)
             given["request.timeout.ms"] = max(1, int(timeout_ms - given["linger.ms"]))
         given["partitioner.ignore.keys"] = settings.partitioner == "random"
         level = given.pop("compression.level", None)
         codec = given.get("compression.type")
         if level is not None and codec in ("gzip", "lz4", "zstd") and int(level) >= 0:
             given[f"compression.{codec}.level"] = max(1, int(level))
+    if section is ConsumerOptions and str(given.get("auto.commit.interval.ms")) == "0":
+        given["auto.commit.interval.ms"] = 2_147_483_647  # librdkafka's 0 is never
     if section is ConsumerOptions and not settings.auto_offset_store:
         # What is committed are the stored offsets, which our consumer does not know.
         settings.commits_stored = _boolean(
@@ -273,9 +182,7 @@ def _join(section: type[ClientSection], given: dict[str, Any], settings: Setting
         given["enable.auto.commit"] = False
 
 
-def _take_callback(
-    section: type[ClientSection], settings: Settings, given: dict[str, Any], name: str, value: Any
-) -> None:
+def _take_callback(section: type[CommonOptions], settings: Settings, name: str, value: Any) -> None:
     if name == "logger":
         settings.logger = value
         return
@@ -285,11 +192,6 @@ def _take_callback(
         if name in ("on_delivery", "on_commit"):
             raise invalid(f"{name} requires a callable object")
         raise TypeError(f"expected {name} property as a callable function")
-    if name == "oauth_cb":
-        given["sasl.oauth.token.provider"] = _TokenProvider(
-            value, str(given.get("sasl.oauthbearer.config", ""))
-        )
-        return
     if section is not ProducerOptions and name == "on_delivery":
         raise invalid('Property "on_delivery" is for producers')
     if section is not ConsumerOptions and name == "on_commit":
@@ -297,27 +199,8 @@ def _take_callback(
     setattr(settings, name, value)
 
 
-class _TokenProvider:
-    """A function that returns a token, its expiry and more, as our clients call it."""
-
-    def __init__(self, function: Callable[[str], Any], config: str) -> None:
-        self._function = function
-        self._config = config
-        self._extensions: dict[str, str] = {}
-
-    def token(self) -> str:
-        """Return a new token."""
-        given = self._function(self._config)
-        self._extensions = dict(given[3]) if len(given) > 3 and given[3] else {}
-        return str(given[0])
-
-    def extensions(self) -> dict[str, str]:
-        """Return the extensions that came with the token."""
-        return self._extensions
-
-
 def _take_own(
-    section: type[ClientSection], settings: Settings, given: dict[str, Any], name: str, value: Any
+    section: type[CommonOptions], settings: Settings, given: dict[str, Any], name: str, value: Any
 ) -> None:
     if name == "statistics.interval.ms":
         settings.statistics_interval_ms = _number(name, value, 0, 86_400_000)
@@ -333,6 +216,8 @@ def _take_own(
         settings.partition_eof = _boolean(name, value)
     elif name == "enable.auto.offset.store":
         settings.auto_offset_store = _boolean(name, value)
+    elif name == "enable.ssl.certificate.verification":
+        settings.verifies_certificates = _boolean(name, value)
     elif name == "topic.blacklist":
         settings.blocked_topics = tuple(each for each in str(value).split(",") if each)
     elif name == "compression.level" and section is ProducerOptions:
@@ -350,13 +235,20 @@ def _number(name: str, value: Any, least: int, most: int) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
-        raise invalid(f'Invalid value for configuration property "{name}"') from None
+        raise invalid(f'Invalid value for configuration property "{name}": {value}') from None
     if not least <= number <= most:
         raise invalid(
             f'Configuration property "{name}" value {value} is outside allowed range '
             f"{least}..{most}"
         )
     return number
+
+
+def _milliseconds(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise invalid(f'Invalid value for configuration property "{name}": {value}') from None
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -367,13 +259,14 @@ def _boolean(name: str, value: Any) -> bool:
     return known
 
 
-def _belongs_to_another(section: type[ClientSection], name: str) -> bool:
+def _belongs_to_another(section: type[CommonOptions], name: str) -> bool:
     """Return whether a property is one of another kind of client: those are ignored."""
     others = (ProducerOptions, ConsumerOptions, AdminOptions)
     return any(name in spellings(other) for other in others if other is not section)
 
 
 def _nearest(name: str, known: Mapping[str, str]) -> str:
-    names = [*(each for each in known if "." in each), *OURS, *NO_EFFECT, *OWN, *CALLBACKS]
+    ours = [each for each in known if "." in each]
+    names = [*ours, *OURS, *NO_EFFECT, *REJECTED, *OWN, *LOGINS, *CALLBACKS]
     found = difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{found[0]}"?' if found else ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
+from math import inf
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -14,9 +15,11 @@ from barnabas.compat.confluent_kafka.cluster_view import ClusterMetadata, cluste
 from barnabas.compat.confluent_kafka.config import merged, parse
 from barnabas.compat.confluent_kafka.credentials import use_password
 from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
+from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.events import Events, seconds
 from barnabas.compat.confluent_kafka.failures import error_of
-from barnabas.compat.confluent_kafka.message import Message, consumed, error_message
+from barnabas.compat.confluent_kafka.message import Message, consumed
+from barnabas.compat.confluent_kafka.notes import Notes, of_failure
 from barnabas.compat.confluent_kafka.partitions import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -31,19 +34,21 @@ from barnabas.compat.confluent_kafka.partitions import (
 from barnabas.compat.confluent_kafka.reading import RecordReader
 from barnabas.compat.confluent_kafka.rebalancing import RebalanceCallback, Rebalancing
 from barnabas.compat.confluent_kafka.stored import StoredOffsets
+from barnabas.compat.confluent_kafka.turns import Turns
 from barnabas.config.clients.consumer import ConsumerOptions
-from barnabas.consumer.group.callbacks import RebalanceListenerError
 from barnabas.consumer.reset import ResetPolicy
-from barnabas.kernels import ConsumerRecord
+from barnabas.consumer.subscription import Mode
 from barnabas.model import ids
 from barnabas.model.errors import BarnabasError
 from barnabas.model.group_metadata import ConsumerGroupMetadata
 from barnabas.structs import OffsetAndMetadata
 
 Self = TypeVar("Self", bound="Consumer")
+Take = Callable[[float, int], "list[Message[Any, Any]]"]
+"""Takes messages: how many milliseconds to wait for some, how many at most."""
 
-_SLICE_S = 0.2
-"""How long a poll waits before it looks for what else there is to tell."""
+_SLICE_S = 0.05
+"""How long a poll waits before it looks for errors, and lets other threads call."""
 
 _SLICE_WITH_EOF_S = 0.02
 
@@ -51,7 +56,7 @@ _BATCH_MAX = 1_000_000
 
 
 class Consumer:
-    """Reads messages one by one, or in lists; errors may come in their place."""
+    """Reads messages one by one, or in lists; errors may be returned in their place."""
 
     def __init__(self, *config: Mapping[str, Any], **keywords: Any) -> None:
         options, settings = parse(ConsumerOptions, merged(config, keywords))
@@ -60,112 +65,83 @@ class Consumer:
         self._settings = settings
         self._options = options
         self._events = Events()
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._closed = False
         self._in_rebalance = 0
         self._stored = StoredOffsets(automatic=settings.auto_offset_store)
-        self._ends_told: dict[ids.TopicPartition, tuple[int, int]] = {}
-        self._missing_told: set[str] = set()
         self._commit_due_s = 0.0
         given = dict(options.given)
         if settings.on_commit is not None:
             given["default.offset.commit.callback"] = self._committed
         self._reader = RecordReader(settings, self._events, given)
+        self._notes = Notes(self._reader, options, partition_eof=settings.partition_eof)
 
     # Reading.
 
     def poll(self, timeout: float = -1) -> Message[Any, Any] | None:
         """Return the next message or error; None if there is none in time."""
-        limit_s = seconds(timeout)
-        deadline_s = None if limit_s is None else time.monotonic() + limit_s
-        slice_s = _SLICE_WITH_EOF_S if self._settings.partition_eof else _SLICE_S
-        wait_s = 0.0 if self._settings.partition_eof else self._left_s(deadline_s, slice_s)
-        while True:
-            with self._lock:
-                self._check_open()
-                self._events.serve()
-                self._commit_if_due()
-                try:
-                    record = self._reader.take_one(wait_s * 1000)
-                except BarnabasError as failure:
-                    return _as_message(failure)
-                if record is not None:
-                    self._stored.handed_out(record)
-                    return consumed(record)
-                news = self._news()
-                if news is not None:
-                    return news
-            wait_s = self._left_s(deadline_s, slice_s)
-            if wait_s <= 0:
-                with self._lock:
-                    self._events.serve()
-                return None
+        messages = self._read(1, timeout, self._take_one)
+        return messages[0] if messages else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message[Any, Any]]:
         """Return so many messages, or as many as arrive in time."""
         if not 0 <= num_messages <= _BATCH_MAX:
             raise ValueError(f"num_messages must be between 0 and {_BATCH_MAX}")
+        return self._read(num_messages, timeout, self._take)
+
+    def _read(self, count: int, timeout: float, take: Take) -> list[Message[Any, Any]]:
+        """Return messages; wait in slices, so that errors and other threads get their turn."""
         limit_s = seconds(timeout)
-        deadline_s = None if limit_s is None else time.monotonic() + limit_s
+        deadline_s = inf if limit_s is None else time.monotonic() + limit_s
         slice_s = _SLICE_WITH_EOF_S if self._settings.partition_eof else _SLICE_S
         messages: list[Message[Any, Any]] = []
         wait_s = 0.0
-        while len(messages) < num_messages:
-            with self._lock:
-                self._check_open()
-                self._events.serve()
-                self._commit_if_due()
-                try:
-                    found = self._reader.poll(wait_s * 1000, num_messages - len(messages))
-                except BarnabasError as failure:
-                    messages.append(_as_message(failure))
-                    continue
-                for records in found.values():
-                    self._stored.handed_out(records[-1])
-                    messages += map(consumed, records)
-                news = None if found else self._news()
-                if news is not None:
-                    messages.append(news)
-                    continue
-            wait_s = self._left_s(deadline_s, slice_s)
-            if wait_s <= 0 and not found:
+        while len(messages) < count:
+            try:
+                found = self._look(take, wait_s * 1000, count - len(messages))
+            except Exception as failure:  # a callback's: the next call raises it, none is lost
+                if not messages:
+                    raise
+                self._events.add(partial(_raise, failure))
+                return messages
+            messages += found
+            wait_s = max(0.0, min(slice_s, deadline_s - time.monotonic()))
+            if not wait_s and not found:
                 break
-        with self._lock:
-            self._events.serve()
         return messages
 
-    @staticmethod
-    def _left_s(deadline_s: float | None, slice_s: float) -> float:
-        if deadline_s is None:
-            return slice_s
-        return max(0.0, min(slice_s, deadline_s - time.monotonic()))
+    def _look(self, take: Take, wait_ms: float, count: int) -> list[Message[Any, Any]]:
+        """Run queued callbacks, then return messages, or an error in their place."""
+        with self._lock:
+            self._check_open()
+            self._events.serve()
+            self._commit_if_due()
+            exceeded = self._notes.exceeded()
+            if exceeded is not None:
+                return [exceeded]
+            try:
+                messages = take(wait_ms, count)
+            except BarnabasError as failure:
+                return [of_failure(failure)]
+            if not messages:
+                self._events.serve()
+                note = self._notes.next()
+                return [] if note is None else [note]
+            return messages
 
-    def _news(self) -> Message[Any, Any] | None:
-        """Return an error that comes in the place of a message."""
-        if self._settings.partition_eof:
-            for state in self._reader.states:
-                committed = self._options.isolation_level == "read_committed"
-                end = state.last_stable_offset if committed else state.high_watermark
-                where = state.position
-                if where is None or end is None or where < end or state.paused:
-                    continue
-                mark = (state.version, where)
-                if self._ends_told.get(state.partition) != mark:
-                    self._ends_told[state.partition] = mark
-                    error = KafkaError(
-                        KafkaError._PARTITION_EOF,
-                        f"reached the end of {state.partition} at offset {where}",
-                    )
-                    return error_message(error, *state.partition, where)
-        missing = self._reader.missing_topics()
-        self._missing_told.intersection_update(missing)
-        for topic in missing:
-            if topic not in self._missing_told:
-                self._missing_told.add(topic)
-                reason = f"Subscribed topic not available: {topic}: the topic does not exist"
-                error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, reason)
-                return error_message(error, topic, 0)
-        return None
+    def _take_one(self, wait_ms: float, count: int) -> list[Message[Any, Any]]:
+        record = self._reader.take_one(wait_ms)
+        if record is None:
+            return []
+        self._stored.handed_out(record)
+        return [consumed(record)]
+
+    def _take(self, wait_ms: float, count: int) -> list[Message[Any, Any]]:
+        messages: list[Message[Any, Any]] = []
+        for records in self._reader.poll(wait_ms, count).values():
+            self._stored.handed_out(records[-1])
+            messages += map(consumed, records)
+        return messages
 
     # Subscriptions and assignments.
 
@@ -179,18 +155,20 @@ class Consumer:
         """Subscribe to topics; a name that begins with ^ is a pattern."""
         if not isinstance(topics, list):
             raise TypeError("expected list of topic unicode strings")
-        for function in (on_assign, on_revoke, on_lost):
+        if not all(isinstance(topic, str) for topic in topics):
+            raise TypeError("expected list of topic unicode strings")
+        functions = {"on_assign": on_assign, "on_revoke": on_revoke, "on_lost": on_lost}
+        for name, function in functions.items():
             if function is not None and not callable(function):
-                raise TypeError("on_assign, on_revoke and on_lost must be functions")
-        listener = Rebalancing(self, on_assign, on_revoke, on_lost)
+                raise TypeError(f"{name} expects a callable")
+        listener = Rebalancing(self, **functions)
         with self._lock:
             self._check_open()
-            if self._reader.is_assigned:
-                self._reader.unsubscribe()
             if not topics:
-                self._reader.unsubscribe()
-                return
+                raise _failed(KafkaError._INVALID_ARG, "Failed to set subscription")
             patterns = [topic for topic in topics if topic.startswith("^")]
+            if self._reader.mode not in (Mode.NONE, Mode.PATTERN if patterns else Mode.TOPICS):
+                self.unsubscribe()
             if not patterns:
                 self._guard(lambda: self._reader.subscribe(topics, listener=listener))
                 return
@@ -208,7 +186,7 @@ class Consumer:
             owned = self._reader.assignment()
             if listener is not None and owned:
                 listener.on_partitions_revoked(owned)
-            self._reader.unsubscribe()
+            self._guard(self._reader.unsubscribe)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, from their offsets; in `on_assign`, say from where."""
@@ -232,7 +210,7 @@ class Consumer:
             if self._reader.by_group:
                 self._reader.pause(*self._reader.assignment())
             else:
-                self._reader.unsubscribe()
+                self._guard(self._reader.unsubscribe)
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, too."""
@@ -240,8 +218,11 @@ class Consumer:
         with self._lock:
             self._check_open()
             if not self._reader.by_group:
-                keys = [*self._reader.assignment(), *(each.key for each in wanted)]
-                self._guard(lambda: self._reader.assign(keys))
+                owned = self._reader.assignment()
+                for each in wanted:
+                    if each.key in owned:
+                        raise _failed(KafkaError._CONFLICT, f"{each.key} is assigned already")
+                self._guard(lambda: self._reader.assign([*owned, *(each.key for each in wanted)]))
             self._begin_at(wanted)
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
@@ -253,7 +234,8 @@ class Consumer:
                 return
             owned = self._reader.assignment()
             if not unwanted <= owned:
-                raise _failed(KafkaError._INVALID_ARG, "a partition is not assigned")
+                strange = sorted(unwanted - owned)[0]
+                raise _failed(KafkaError._INVALID_ARG, f"{strange} is not assigned")
             if self._reader.by_group:
                 self._reader.pause(*unwanted)
             else:
@@ -305,8 +287,8 @@ class Consumer:
         with self._lock:
             self._check_open()
             if self._reader.state(wanted.key) is None:
-                reason = f"Failed to seek to offset {wanted.offset}: the partition is not assigned"
-                raise _failed(KafkaError._UNKNOWN_PARTITION, reason)
+                what = f"Failed to seek to offset {wanted.offset}"
+                raise _failed(KafkaError._UNKNOWN_PARTITION, what)
             self._stored.forget([wanted.key])
             self._go_to(wanted)
 
@@ -323,14 +305,8 @@ class Consumer:
             self._reader.resume(*self._owned(partitions))
 
     def _owned(self, partitions: list[TopicPartition]) -> list[ids.TopicPartition]:
-        """Return the assigned ones; the others get an error."""
-        owned = []
-        for each in listed(partitions):
-            if self._reader.state(each.key) is None:
-                with_error(each, KafkaError(KafkaError._UNKNOWN_PARTITION))
-            else:
-                owned.append(each.key)
-        return owned
+        """Return the assigned ones; the others are ignored."""
+        return [each.key for each in listed(partitions) if self._reader.state(each.key)]
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Return partitions with the offset after the last message that was returned."""
@@ -359,8 +335,7 @@ class Consumer:
             limit_ms = _milliseconds(timeout)
 
             def ask() -> tuple[int, int]:
-                if key.partition not in self._reader.partitions_for_topic(key.topic):
-                    raise _failed(KafkaError._UNKNOWN_PARTITION, f"there is no {key}")
+                self._check_exists(key, "Failed to get watermark offsets")
                 low = self._reader.beginning_offsets([key], limit_ms)[key]
                 return low, self._reader.end_offsets([key], limit_ms)[key]
 
@@ -375,6 +350,8 @@ class Consumer:
         with self._lock:
             self._check_open()
             asked = {each.key: each.offset for each in wanted}
+            for key in asked:
+                self._check_exists(key, "Failed to get offsets")
             found = self._guard(
                 lambda: self._reader.offsets_for_times(asked, _milliseconds(timeout))
             )
@@ -382,6 +359,11 @@ class Consumer:
             from_key(each.key, OFFSET_END if found[each.key] is None else found[each.key].offset)
             for each in wanted
         ]
+
+    def _check_exists(self, partition: ids.TopicPartition, what: str) -> None:
+        known = self._guard(lambda: self._reader.partitions_for_topic(partition.topic))
+        if partition.partition not in known:
+            raise _failed(KafkaError._UNKNOWN_PARTITION, f"{what} of {partition}")
 
     # Commits.
 
@@ -399,13 +381,11 @@ class Consumer:
             if message is not None:
                 wanted = _after(message)
             elif offsets is not None:
-                wanted = {each.key: to_commit(each) for each in listed(offsets)}
+                wanted = {each.key: to_commit(each) for each in listed(offsets) if each.offset >= 0}
             else:
                 wanted = self._stored.to_commit()
-                if not wanted:
-                    if asynchronous:
-                        return None
-                    raise _failed(KafkaError._NO_OFFSET, "Commit failed: no offset is stored")
+            if not wanted and not asynchronous:
+                raise _failed(KafkaError._NO_OFFSET, "Commit failed")
             return self._commit(wanted, asynchronous=asynchronous)
 
     def _commit(
@@ -448,8 +428,8 @@ class Consumer:
         with self._lock:
             self._check_open()
             if self._settings.auto_offset_store:
-                reason = "StoreOffsets failed: enable.auto.offset.store must be false"
-                raise _failed(KafkaError._INVALID_ARG, reason)
+                what = "StoreOffsets failed, since enable.auto.offset.store is true"
+                raise _failed(KafkaError._INVALID_ARG, what)
             wanted = (
                 _after(message)
                 if message is not None
@@ -457,8 +437,8 @@ class Consumer:
             )
             strangers = [key for key in wanted if self._reader.state(key) is None]
             if strangers:
-                reason = f"StoreOffsets failed: {strangers[0]} is not assigned"
-                raise _failed(KafkaError._STATE, reason)
+                what = f"StoreOffsets failed, since {strangers[0]} is not assigned"
+                raise _failed(KafkaError._STATE, what)
             self._stored.store(wanted)
 
     def committed(
@@ -536,13 +516,6 @@ class Consumer:
         return self._reader.guard(function)
 
 
-def _as_message(failure: BarnabasError) -> Message[Any, Any]:
-    """Return an error as a message; raise what a function of the program has raised."""
-    if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
-        raise failure.__cause__
-    return error_message(error_of(failure))
-
-
 def _after(message: Message[Any, Any]) -> dict[ids.TopicPartition, OffsetAndMetadata]:
     error = message.error()
     if error is not None:
@@ -556,8 +529,12 @@ def _after(message: Message[Any, Any]) -> dict[ids.TopicPartition, OffsetAndMeta
     return {ids.TopicPartition(topic, partition): committed}
 
 
-def _failed(code: int, reason: str) -> KafkaException:
-    return KafkaException(KafkaError(code, reason))
+def _raise(failure: Exception) -> None:
+    raise failure
+
+
+def _failed(code: int, what: str) -> KafkaException:
+    return KafkaException(KafkaError(code, f"{what}: {text_of(code)}"))
 
 
 def _milliseconds(timeout: float) -> float | None:

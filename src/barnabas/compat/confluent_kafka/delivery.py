@@ -1,8 +1,8 @@
-"""Messages on their way to brokers, and the reports about them: what is behind `Producer`.
+"""The messages of a `Producer` on their way to brokers, and the reports of their delivery.
 
 `produce` never waits. A message whose topic is not known yet waits here, in order, while the loop
-looks for the topic; all others go straight into a batch. A batch that is done becomes one event,
-which calls the program's functions in its next poll.
+looks for the topic; all others go straight into a batch. A batch that is done becomes one event:
+the next poll reports its messages.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from barnabas.client.client_id import producer_client_id
 from barnabas.client.errors import KafkaTimeoutError, NetworkError
 from barnabas.compat.confluent_kafka.config import Settings
 from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
+from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.events import Events
-from barnabas.compat.confluent_kafka.failures import error_of, exception_of
+from barnabas.compat.confluent_kafka.failures import UndeliveredError, error_of, exception_of
 from barnabas.compat.confluent_kafka.message import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
@@ -38,13 +39,12 @@ from barnabas.producer.core import ProducerCore
 
 Result = TypeVar("Result")
 
-_CONNECT_MS = 30_000.0
 FOREVER_MS = 2_147_483_647.0
 
 
 @dataclass(slots=True)
 class Outgoing:
-    """One message, and the function that is told of its delivery."""
+    """One message, and the callback for its delivery report."""
 
     topic: str
     value: bytes | None
@@ -57,10 +57,6 @@ class Outgoing:
     future: RecordFuture | None = None
 
 
-class PurgedError(BarnabasError):
-    """`purge` was called before the message was delivered."""
-
-
 class Delivery:
     """The messages of one producer."""
 
@@ -70,37 +66,30 @@ class Delivery:
         self.events = Events()
         self._lock = threading.RLock()
         self._choose = choice(settings.partitioner)
+        self._size_max = options.max_request_size
         self._waiting: dict[str, deque[Outgoing]] = {}
+        self._searches: set[asyncio.Task[None]] = set()
         self._batches: dict[PendingBatch, deque[Outgoing]] = {}
         self._undelivered = 0
         self._client_id = producer_client_id(options)
         self.thread = LoopThread(self._client_id)
-        self.core, self._notices = self.thread.call(self._open())
+        self.core = self.thread.call(self._open())
         self.thread.hold(self.core)
 
-    async def _open(self) -> tuple[ProducerCore, Notices]:
+    async def _open(self) -> ProducerCore:
         core = ProducerCore(
             self.options,
             post=self.thread.post,
             wait=_no_wait,
             client_id=self._client_id,
         )
-        notices = Notices(self.settings, self.events, core.cluster_client, self._statistics)
-        core.background(self._connect(core, notices))
-        return core, notices
-
-    async def _connect(self, core: ProducerCore, notices: Notices) -> None:
-        """Find the cluster, however long it takes: a producer may be created before its brokers."""
-        while True:
-            try:
-                await core.start(_CONNECT_MS)
-                return
-            except BarnabasError as failure:
-                notices.failed(failure)
-                await asyncio.sleep(self.options.reconnect_backoff_max_ms / 1000)
+        Notices(self.settings, self.events, core.cluster_client, self._statistics)
+        core.begin()
+        core.cluster_client.request_refresh()
+        return core
 
     def __len__(self) -> int:
-        """Return how many messages the program has not been told the outcome of."""
+        """Return how many messages were not reported yet."""
         return self._undelivered
 
     # From the program's threads.
@@ -110,13 +99,20 @@ class Delivery:
         with self._lock:
             if self._undelivered >= self.settings.queue_messages_max > 0:
                 raise BufferError("Local: Queue full")
+            if self.core.accumulator.closed:
+                raise _refused(Refusal.CLOSED)
             waiting = self._waiting.get(message.topic)
             if waiting is not None:
                 waiting.append(message)
             elif not self._append(message):
-                _check_topic(message.topic)
-                self._waiting[message.topic] = deque([message])
-                self.thread.post(self._look_for, message.topic)
+                if len(message.key or b"") + len(message.value or b"") > self._size_max:
+                    raise _refused(Refusal.SIZE)
+                if illegal_name(message.topic):
+                    failure = UndeliveredError(KafkaError(KafkaError.TOPIC_EXCEPTION))
+                    self._fail(deque([message]), failure)
+                else:
+                    self._waiting[message.topic] = deque([message])
+                    self.thread.post(self._look_for, message.topic)
             self._undelivered += 1
 
     def _append(self, message: Outgoing) -> bool:
@@ -150,6 +146,18 @@ class Delivery:
             messages.append(message)
         return True
 
+    async def purge(self, *, in_queue: bool, in_flight: bool) -> None:
+        """Fail messages that were not delivered: queued ones, and those that were sent."""
+        core = self.core
+        if in_queue:
+            failure = UndeliveredError(KafkaError(KafkaError._PURGE_QUEUE))
+            self.drop_waiting(failure)
+            core.sender.collect(core.now_ms())
+            core.sender.abandon(failure, in_flight=False)
+        if in_flight:
+            failure = UndeliveredError(KafkaError(KafkaError._PURGE_INFLIGHT))
+            core.sender.abandon(failure, in_flight=True, queued=False)
+
     def drop_waiting(self, failure: BarnabasError) -> None:
         """Fail the messages whose topics are not known yet."""
         with self._lock:
@@ -161,12 +169,12 @@ class Delivery:
         self.thread.post(self._hurry, more)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine on the loop; the program's functions are called meanwhile."""
+        """Run a coroutine on the loop; delivery reports are served meanwhile."""
         outcome = asyncio.run_coroutine_threadsafe(work, self.thread.loop)
         outcome.add_done_callback(lambda _: self.events.add(_nothing))
         try:
             while not outcome.done():
-                self.events.wait(None)
+                self.events.wait(None, until=outcome.done)
                 self.events.serve()
         except BaseException:
             outcome.cancel()
@@ -182,8 +190,7 @@ class Delivery:
 
     async def appended(self) -> None:
         """Wait until no message waits for its topic."""
-        while self._waiting:
-            await asyncio.sleep(0.005)
+        await asyncio.gather(*self._searches)
 
     def close(self) -> None:
         """Disconnect; what was not delivered is dropped."""
@@ -192,13 +199,8 @@ class Delivery:
         if self.thread.current:  # the last reference was one of the loop's own
             self.thread.stop()
             return
-
-        async def end() -> None:
-            self._notices.close()
-            await self.core.close(0.0)
-
         try:
-            self.thread.call(end())
+            self.thread.call(self.core.close(0.0))
         finally:
             self.thread.stop()
 
@@ -209,30 +211,35 @@ class Delivery:
         self.core.look_again()
 
     def _look_for(self, topic: str) -> None:
-        self.core.background(self._find(topic))
+        search = self.core.background(self._find(topic))
+        self._searches.add(search)
+        search.add_done_callback(self._searches.discard)
 
     async def _find(self, topic: str) -> None:
         """Look for a topic, then append the messages that wait for it."""
-        limit_s = self.options.delivery_timeout_ms / 1000
-        while True:
+        while (left_ms := self._left_ms(topic)) is not None:
             try:
-                await self.core.topics.know(topic, self.settings.propagation_ms_max)
+                await self.core.topics.know(topic, min(left_ms, self.settings.propagation_ms_max))
             except KafkaTimeoutError as failure:
                 cause = failure.__cause__
-                if not isinstance(cause, NetworkError) and isinstance(cause, BarnabasError):
+                if isinstance(cause, BarnabasError) and not isinstance(cause, NetworkError):
                     self._fail_waiting(topic, cause)  # the cluster is there, the topic is not
-                    return
-                with self._lock:
-                    oldest_s = self._waiting[topic][0].produced_s
-                if time.monotonic() - oldest_s >= limit_s:
-                    self._fail_waiting(topic, failure)
-                    return
+                else:
+                    self._expire_waiting(topic, failure)
             except BarnabasError as failure:
                 self._fail_waiting(topic, failure)
-                return
             else:
                 if await self._append_waiting(topic):
                     return
+
+    def _left_ms(self, topic: str) -> float | None:
+        """Return how long the first message may still wait for its topic; None: none waits."""
+        with self._lock:
+            waiting = self._waiting.get(topic)
+            if not waiting:
+                return None
+            waited_ms = (time.monotonic() - waiting[0].produced_s) * 1000
+            return max(1.0, self.options.delivery_timeout_ms - waited_ms)
 
     async def _append_waiting(self, topic: str) -> bool:
         """Append what waits for a topic; return False if the topic is unknown again."""
@@ -249,9 +256,9 @@ class Delivery:
                     continue
                 except BufferError:
                     pass
-                except KafkaException as failure:
+                except KafkaException as refused:
                     message = waiting.popleft()
-                    self._tell(deque([message]), failure.args[0])
+                    self._fail(deque([message]), UndeliveredError(refused.args[0]))
                     continue
             await asyncio.sleep(0.01)  # memory is freed by batches that are done
 
@@ -259,7 +266,20 @@ class Delivery:
         with self._lock:
             messages = self._waiting.pop(topic, None)
             if messages:
-                self._tell(messages, delivery_error(failure))
+                self._fail(messages, failure)
+
+    def _expire_waiting(self, topic: str, failure: BarnabasError) -> None:
+        """Fail the messages that have waited too long for their topic."""
+        begun_s = time.monotonic() - self.options.delivery_timeout_ms / 1000
+        expired: deque[Outgoing] = deque()
+        with self._lock:
+            waiting = self._waiting.get(topic, expired)
+            while waiting and waiting[0].produced_s <= begun_s:
+                expired.append(waiting.popleft())
+            if not waiting:
+                self._waiting.pop(topic, None)
+            if expired:
+                self._fail(expired, failure)
 
     def _done(self, batch: PendingBatch) -> None:
         with self._lock:
@@ -267,8 +287,11 @@ class Delivery:
         ended_s = time.monotonic()
         self.events.add(lambda: self._report(messages, None, ended_s))
 
-    def _tell(self, messages: deque[Outgoing], error: KafkaError) -> None:
-        ended_s = time.monotonic()
+    def _fail(self, messages: deque[Outgoing], failure: BarnabasError) -> None:
+        """Have messages that are in no batch reported as failed."""
+        if self.core.transaction_manager is not None:
+            self.thread.post(self.core.transaction_manager.transaction.fail, failure)
+        ended_s, error = time.monotonic(), delivery_error(failure)
         self.events.add(lambda: self._report(messages, error, ended_s))
 
     # In the program's polls.
@@ -289,7 +312,8 @@ class Delivery:
 
     def _report_one(self, message: Outgoing, error: KafkaError | None, ended_s: float) -> None:
         assert message.on_delivery is not None
-        partition, offset, timestamp = message.partition, -1001, (0, 0)
+        partition, timestamp = message.partition, (0, 0)
+        offset: int | None = None
         if message.future is not None:
             partition = message.future.batch.partition.partition
             failure = message.future.exception
@@ -297,7 +321,7 @@ class Delivery:
                 error = delivery_error(failure)
             else:
                 written = message.future.value
-                offset = written.offset
+                offset = written.offset if written.offset >= 0 else None  # none with acks=0
                 kind = TIMESTAMP_LOG_APPEND_TIME if written.timestamp_type else 0
                 timestamp = (kind or TIMESTAMP_CREATE_TIME, written.timestamp)
         if error is None and self.settings.only_errors:
@@ -323,34 +347,31 @@ class Delivery:
             "msg_max": self.settings.queue_messages_max,
             "txmsgs": int(own.get("record-send-total", 0)),
             "txmsg_bytes": int(own.get("byte-total", 0)),
-            "topics": {},
         }
 
 
 def delivery_error(failure: BaseException) -> KafkaError:
     """Return the error of a message that was not delivered."""
-    if isinstance(failure, PurgedError):
-        return KafkaError(KafkaError._PURGE_QUEUE)
     return error_of(failure, timed_out=KafkaError._MSG_TIMED_OUT)
-
-
-def _check_topic(topic: str) -> None:
-    reason = illegal_name(topic)
-    if reason is not None:
-        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
 
 
 def _refused(refusal: Refusal) -> Exception:
     """Return what `produce` raises for a message that cannot be queued."""
     if refusal is Refusal.MEMORY:
         return BufferError("Local: Queue full")
-    code, reason = {
-        Refusal.SIZE: (KafkaError.MSG_SIZE_TOO_LARGE, "it is larger than message.max.bytes"),
-        Refusal.PARTITION: (KafkaError._UNKNOWN_PARTITION, "the topic has no such partition"),
+    code, detail = {
+        Refusal.SIZE: (KafkaError.MSG_SIZE_TOO_LARGE, ""),
+        Refusal.PARTITION: (KafkaError._UNKNOWN_PARTITION, ""),
         Refusal.EMPTY: (KafkaError._INVALID_ARG, "it needs at least one of key and value"),
         Refusal.CLOSED: (KafkaError._STATE, "no transaction is open"),
-    }.get(refusal, (KafkaError._INVALID_ARG, refusal.name.lower()))
-    return KafkaException(KafkaError(code, f"Unable to produce message: {reason}"))
+    }.get(refusal, (KafkaError._INVALID_ARG, refusal.value))
+    return KafkaException(not_produced(code, detail))
+
+
+def not_produced(code: int, detail: str = "") -> KafkaError:
+    """Return the error of a message that `produce` does not take."""
+    more = f": {detail}" if detail else ""
+    return KafkaError(code, f"Unable to produce message: {text_of(code)}{more}")
 
 
 def _no_wait(core: ProducerCore, batch: PendingBatch, timeout: float | None) -> None:

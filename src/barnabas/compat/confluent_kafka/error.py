@@ -62,9 +62,6 @@ class KafkaError(ErrorCodes):
 
     __repr__ = __str__
 
-    def __bool__(self) -> bool:
-        return self._code != 0
-
     def __hash__(self) -> int:
         return self._code
 
@@ -124,7 +121,7 @@ class _KafkaClientError(KafkaException):
         self,
         kafka_error: KafkaError,
         exception: Exception | None = None,
-        kafka_message: Message | None = None,
+        kafka_message: Message[Any, Any] | None = None,
     ) -> None:
         super().__init__(kafka_error)
         self.exception = exception
@@ -151,7 +148,7 @@ class KeyDeserializationError(ConsumeError, SerializationError):
     """A key that could not be deserialized."""
 
     def __init__(
-        self, exception: Exception | None = None, kafka_message: Message | None = None
+        self, exception: Exception | None = None, kafka_message: Message[Any, Any] | None = None
     ) -> None:
         error = KafkaError(KafkaError._KEY_DESERIALIZATION, str(exception))
         super().__init__(error, exception=exception, kafka_message=kafka_message)
@@ -161,7 +158,7 @@ class ValueDeserializationError(ConsumeError, SerializationError):
     """A value that could not be deserialized."""
 
     def __init__(
-        self, exception: Exception | None = None, kafka_message: Message | None = None
+        self, exception: Exception | None = None, kafka_message: Message[Any, Any] | None = None
     ) -> None:
         error = KafkaError(KafkaError._VALUE_DESERIALIZATION, str(exception))
         super().__init__(error, exception=exception, kafka_message=kafka_message)

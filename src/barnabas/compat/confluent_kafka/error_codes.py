@@ -201,12 +201,74 @@ class ErrorCodes:
 _NAMES = {number: name for name, number in vars(ErrorCodes).items() if isinstance(number, int)}
 
 _TEXTS = {
-    ErrorCodes._PARTITION_EOF: "Broker: No more messages",
-    ErrorCodes._MSG_TIMED_OUT: "Local: Message timed out",
-    ErrorCodes._TRANSPORT: "Local: Broker transport failure",
-    ErrorCodes.NO_ERROR: "Success",
+    ErrorCodes._BAD_MSG: "Bad message format",
+    ErrorCodes._BAD_COMPRESSION: "Invalid compressed data",
+    ErrorCodes._DESTROY: "Broker handle destroyed for termination",
+    ErrorCodes._FAIL: "Communication failure with broker",
+    ErrorCodes._TRANSPORT: "Broker transport failure",
+    ErrorCodes._CRIT_SYS_RESOURCE: "Critical system resource failure",
+    ErrorCodes._RESOLVE: "Host resolution failure",
+    ErrorCodes._MSG_TIMED_OUT: "Message timed out",
+    ErrorCodes._UNKNOWN_PARTITION: "Unknown partition",
+    ErrorCodes._FS: "File or filesystem error",
+    ErrorCodes._UNKNOWN_TOPIC: "Unknown topic",
+    ErrorCodes._ALL_BROKERS_DOWN: "All broker connections are down",
+    ErrorCodes._INVALID_ARG: "Invalid argument or configuration",
+    ErrorCodes._TIMED_OUT: "Timed out",
+    ErrorCodes._QUEUE_FULL: "Queue full",
+    ErrorCodes._ISR_INSUFF: "ISR count insufficient",
+    ErrorCodes._NODE_UPDATE: "Broker node update",
+    ErrorCodes._SSL: "SSL error",
+    ErrorCodes._WAIT_COORD: "Waiting for coordinator",
+    ErrorCodes._UNKNOWN_GROUP: "Unknown group",
+    ErrorCodes._IN_PROGRESS: "Operation in progress",
+    ErrorCodes._PREV_IN_PROGRESS: "Previous operation in progress",
+    ErrorCodes._EXISTING_SUBSCRIPTION: "Existing subscription",
+    ErrorCodes._ASSIGN_PARTITIONS: "Assign partitions",
+    ErrorCodes._REVOKE_PARTITIONS: "Revoke partitions",
+    ErrorCodes._CONFLICT: "Conflicting use",
+    ErrorCodes._STATE: "Erroneous state",
+    ErrorCodes._UNKNOWN_PROTOCOL: "Unknown protocol",
+    ErrorCodes._NOT_IMPLEMENTED: "Not implemented",
+    ErrorCodes._AUTHENTICATION: "Authentication failure",
+    ErrorCodes._NO_OFFSET: "No offset stored",
+    ErrorCodes._OUTDATED: "Outdated",
+    ErrorCodes._TIMED_OUT_QUEUE: "Timed out in queue",
+    ErrorCodes._UNSUPPORTED_FEATURE: "Required feature not supported by broker",
+    ErrorCodes._WAIT_CACHE: "Awaiting cache update",
+    ErrorCodes._INTR: "Operation interrupted",
+    ErrorCodes._KEY_SERIALIZATION: "Key serialization error",
+    ErrorCodes._VALUE_SERIALIZATION: "Value serialization error",
+    ErrorCodes._KEY_DESERIALIZATION: "Key deserialization error",
+    ErrorCodes._VALUE_DESERIALIZATION: "Value deserialization error",
+    ErrorCodes._PARTIAL: "Partial response",
+    ErrorCodes._READ_ONLY: "Read-only object",
+    ErrorCodes._NOENT: "No such entry",
+    ErrorCodes._UNDERFLOW: "Read underflow",
+    ErrorCodes._INVALID_TYPE: "Invalid type",
+    ErrorCodes._RETRY: "Retry operation",
+    ErrorCodes._PURGE_QUEUE: "Purged in queue",
+    ErrorCodes._PURGE_INFLIGHT: "Purged in flight",
+    ErrorCodes._FATAL: "Fatal error",
+    ErrorCodes._INCONSISTENT: "Inconsistent state",
+    ErrorCodes._GAPLESS_GUARANTEE: "Gap-less ordering would not be guaranteed if proceeding",
+    ErrorCodes._MAX_POLL_EXCEEDED: (
+        "Maximum application poll interval (max.poll.interval.ms) exceeded"
+    ),
+    ErrorCodes._UNKNOWN_BROKER: "Unknown broker",
+    ErrorCodes._NOT_CONFIGURED: "Functionality not configured",
+    ErrorCodes._FENCED: "This instance has been fenced by a newer instance",
+    ErrorCodes._APPLICATION: "Application generated error",
+    ErrorCodes._ASSIGNMENT_LOST: "Group partition assignment lost",
+    ErrorCodes._NOOP: "No operation performed",
+    ErrorCodes._AUTO_OFFSET_RESET: "No offset to automatically reset to",
+    ErrorCodes._LOG_TRUNCATION: "Partition log truncation detected",
+    ErrorCodes._INVALID_DIFFERENT_RECORD: (
+        "an invalid record in the same batch caused the failure of this message too"
+    ),
+    ErrorCodes._DESTROY_BROKER: "Broker handle destroyed without termination",
 }
-"""What the names alone do not say."""
+"""What the client's own errors mean, in librdkafka's words: programs look for them."""
 
 
 def name_of(code: int) -> str:
@@ -216,9 +278,12 @@ def name_of(code: int) -> str:
 
 def text_of(code: int) -> str:
     """Return what an error means."""
-    known = _TEXTS.get(code)
-    if known is not None:
-        return known
-    if code < -1:
-        return f"Local: {name_of(code).strip('_').replace('_', ' ').capitalize()}"
+    if code == ErrorCodes._PARTITION_EOF:
+        return "Broker: No more messages"
+    if code == ErrorCodes.NO_ERROR:
+        return "Success"
+    if code not in _NAMES:
+        return f"Err-{code}?"
+    if code in _TEXTS:
+        return f"Local: {_TEXTS[code]}"
     return f"Broker: {ErrorCode.of(code).meaning}"

@@ -1,8 +1,7 @@
-"""What a client has to tell its program: calls that are made in the thread that polls."""
+"""Callbacks of a client, queued until a thread of the program polls."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from threading import Condition
@@ -11,23 +10,23 @@ Event = Callable[[], object]
 
 
 class Events:
-    """Calls to make, in order; any thread adds, the thread that polls makes them."""
+    """A queue of calls: any thread adds one, the thread that polls runs them in order."""
 
     def __init__(self) -> None:
         self.changed = Condition()
         self._queue: deque[Event] = deque()
         self.notify: Callable[[], object] = _nobody
-        """Called after an event was added, by the thread that added it."""
+        """Called after each `add`, by the thread that added."""
 
     def add(self, event: Event) -> None:
-        """Have something called by the next poll."""
+        """Queue a call for the next poll."""
         with self.changed:
             self._queue.append(event)
             self.changed.notify_all()
         self.notify()
 
     def serve(self) -> int:
-        """Make the calls that wait, and return how many there were; a call may raise."""
+        """Run the queued calls, and return how many there were; a call may raise."""
         served = 0
         while True:
             with self.changed:
@@ -35,18 +34,19 @@ class Events:
                     return served
                 event = self._queue.popleft()
             served += 1
-            event()
+            try:
+                event()
+            finally:
+                with self.changed:  # another thread may wait for its effect
+                    self.changed.notify_all()
 
-    def wait(self, timeout_s: float | None) -> bool:
-        """Wait until there is something to call; return whether there is."""
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    def wait(self, timeout_s: float | None, until: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until a call is queued, or a condition holds; return whether so.
+
+        Other threads may serve events, too: the condition is checked after each.
+        """
         with self.changed:
-            while not self._queue:
-                left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
-                    return False
-                self.changed.wait(left_s)
-            return True
+            return self.changed.wait_for(lambda: bool(self._queue) or until(), timeout_s)
 
 
 def _nobody() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from ssl import SSLError
 from typing import Any
 
 from barnabas.client.errors import (
@@ -12,18 +13,17 @@ from barnabas.client.errors import (
     KafkaTimeoutError,
     LogTruncationError,
     NetworkError,
-    NoBrokersAvailable,
     NoOffsetForPartitionError,
     TransactionAbortedError,
 )
 from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
+from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.model.error_codes import ErrorCode
-from barnabas.model.errors import InvalidValueError, RequestError
+from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
 from barnabas.producer.transaction import FATAL
 
 _LOCAL: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
     (AuthenticationFailedError, KafkaError._AUTHENTICATION),
-    (NoBrokersAvailable, KafkaError._ALL_BROKERS_DOWN),
     (KafkaTimeoutError, KafkaError._TIMED_OUT),
     (NetworkError, KafkaError._TRANSPORT),
     (CommitFailedError, KafkaError.UNKNOWN_MEMBER_ID),
@@ -36,17 +36,29 @@ _LOCAL: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
 )
 
 
+class UndeliveredError(BarnabasError):
+    """A message was not delivered, for a reason that librdkafka has a code for."""
+
+    def __init__(self, error: KafkaError) -> None:
+        super().__init__(error.str())
+        self.error = error
+
+
 def error_of(failure: BaseException, timed_out: int = KafkaError._TIMED_OUT) -> KafkaError:
     """Return the error that describes an exception; `timed_out` is the code of a timeout."""
+    if isinstance(failure, UndeliveredError):
+        return failure.error
     retriable = bool(getattr(failure, "retriable", False))
     for kind, code in _LOCAL:
         if isinstance(failure, kind):
             if code == KafkaError._TIMED_OUT:
                 code = timed_out
-            return KafkaError(code, str(failure), retriable=retriable)
+            elif isinstance(failure.__cause__, SSLError):
+                code = KafkaError._SSL
+            return KafkaError(code, f"{text_of(code)}: {failure}", retriable=retriable)
     if isinstance(failure, RequestError):
-        return KafkaError(int(failure.code), str(failure), retriable=retriable)
-    return KafkaError(KafkaError._FAIL, f"{type(failure).__name__}: {failure}")
+        return KafkaError(int(failure.code), f"Broker: {failure}", retriable=retriable)
+    return KafkaError(KafkaError._FAIL, f"{text_of(KafkaError._FAIL)}: {failure!r}")
 
 
 def transaction_error_of(failure: BaseException, *, open_: bool) -> KafkaError:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar
 
 from barnabas.compat.confluent_kafka.error import KafkaError
 from barnabas.kernels import ConsumerRecord
@@ -11,8 +11,6 @@ from barnabas.kernels import ConsumerRecord
 TIMESTAMP_NOT_AVAILABLE = 0
 TIMESTAMP_CREATE_TIME = 1
 TIMESTAMP_LOG_APPEND_TIME = 2
-
-HeadersType: TypeAlias = Mapping[str, str | bytes | None] | list[tuple[str, str | bytes | None]]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -157,7 +155,7 @@ def consumed(record: ConsumerRecord) -> Message[Any, Any]:
 
 
 def error_message(
-    error: KafkaError, topic: str | None = None, partition: int = -1, offset: int = -1001
+    error: KafkaError, topic: str | None = None, partition: int = -1, offset: int | None = None
 ) -> Message[Any, Any]:
     """Return an error in the place of a message."""
     return Message(topic, partition, offset, None, error.str().encode(), None, error, (0, -1))
@@ -173,7 +171,10 @@ def header_pairs(headers: object) -> list[tuple[str, bytes | None]] | None:
         pairs = headers
     else:
         raise TypeError(f"headers must be a dict or a list of pairs, not {type(headers).__name__}")
-    return [(str(name), _bytes(value)) for name, value in pairs]
+    try:
+        return [(str(name), _bytes(value)) for name, value in pairs]
+    except ValueError:
+        raise TypeError("headers must be a dict or a list of (name, value) pairs") from None
 
 
 def _bytes(value: object) -> bytes | None:
@@ -182,42 +183,3 @@ def _bytes(value: object) -> bytes | None:
     if isinstance(value, str):
         return value.encode()
     raise TypeError(f"a header's value must be bytes, str or None, not {type(value).__name__}")
-
-
-class Messages:
-    """Several messages: a sequence whose slices are such sequences."""
-
-    def __init__(self, messages: Iterable[Message[Any, Any]] = ()) -> None:
-        self._records = list(messages)
-
-    def records(self) -> list[Message[Any, Any]]:
-        """Return the messages as a list of the caller's own."""
-        return list(self._records)
-
-    def count(self) -> int:
-        """Return how many there are."""
-        return len(self._records)
-
-    def is_empty(self) -> bool:
-        """Return whether there are none."""
-        return not self._records
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __iter__(self) -> Iterator[Message[Any, Any]]:
-        return iter(self._records)
-
-    @overload
-    def __getitem__(self, index: int) -> Message[Any, Any]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Messages: ...
-
-    def __getitem__(self, index: int | slice) -> Message[Any, Any] | Messages:
-        if isinstance(index, slice):
-            return Messages(self._records[index])
-        return self._records[index]
-
-    def __repr__(self) -> str:
-        return f"Messages({self._records!r})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import TypeVar
 
 from barnabas.compat.confluent_kafka.partitions import TopicPartition
@@ -56,9 +56,6 @@ class Uuid:
         return base64.urlsafe_b64encode(self._value.to_bytes(16)).rstrip(b"=").decode()
 
     __repr__ = __str__
-
-    def __int__(self) -> int:
-        return self._value
 
     def __hash__(self) -> int:
         return hash(self._value)
@@ -150,11 +147,3 @@ class ElectionType(OrderedEnum):
 
     PREFERRED = 0
     UNCLEAN = 1
-
-
-class AcknowledgeType(IntEnum):
-    """What becomes of a shared message."""
-
-    ACCEPT = 1
-    RELEASE = 2
-    REJECT = 3

@@ -1,4 +1,4 @@
-"""Errors, throttling and statistics of a client, told to the program's functions in its polls."""
+"""Errors, throttling and statistics of a client, for the callbacks of its program."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.errors import NoBrokersAvailable
 from barnabas.compat.confluent_kafka.config import Settings
 from barnabas.compat.confluent_kafka.error import KafkaError
 from barnabas.compat.confluent_kafka.events import Events
 from barnabas.compat.confluent_kafka.failures import error_of
 from barnabas.model.errors import BarnabasError
+from barnabas.model.ids import TopicPartition
 
 
 class ThrottleEvent:
@@ -39,28 +41,23 @@ class Notices:
         events: Events,
         client: ClusterClient,
         statistics: Callable[[], dict[str, Any]],
+        of_partition: Callable[[TopicPartition], dict[str, Any]] = lambda partition: {},
     ) -> None:
-        """On the loop; `statistics` returns what this kind of client counts."""
+        """On the loop; the functions return what this kind of client counts."""
         self._settings = settings
         self._events = events
         self._client = client
         self._statistics = statistics
+        self._of_partition = of_partition
         self._told: str | None = None
         self._throttled_ms: dict[str, int] = {}
         self._started_s = time.monotonic()
-        self._unwatch = client.watch(self.look)
-        self._timer: asyncio.Task[None] | None = None
+        client.watch(self.look)
         if settings.stats_cb is not None and settings.statistics_interval_ms:
-            self._timer = asyncio.get_running_loop().create_task(self._report())
-
-    def close(self) -> None:
-        """End, on the loop."""
-        self._unwatch()
-        if self._timer is not None:
-            self._timer.cancel()
+            self._timer = asyncio.get_running_loop().create_task(self._report())  # ends with it
 
     def look(self) -> None:
-        """Notice a new failure to reach the cluster, and throttling; on the loop."""
+        """Report a new failure to reach the cluster, and throttling; on the loop."""
         failure = self._client.refresh_failure
         if failure is None:
             self._told = None
@@ -71,11 +68,13 @@ class Notices:
             self._look_for_throttling(self._settings.throttle_cb)
 
     def failed(self, failure: BarnabasError) -> None:
-        """Tell the program of a failure that no call of it can raise."""
+        """Report a failure that no call of the program can raise."""
         self.tell(error_of(failure))
+        if isinstance(failure, NoBrokersAvailable):
+            self.tell(KafkaError(KafkaError._ALL_BROKERS_DOWN))
 
     def tell(self, error: KafkaError) -> None:
-        """Tell the program of an error that no call of it can raise."""
+        """Queue an error for `error_cb` and the logger."""
         function, logger = self._settings.error_cb, self._settings.logger
         if logger is not None:
             level = logging.ERROR if error.fatal() else logging.WARNING
@@ -125,5 +124,22 @@ class Notices:
                 }
                 for broker in self._client.cluster.brokers.values()
             },
+            "topics": self._topics(),
             **self._statistics(),
+        }
+
+    def _topics(self) -> dict[str, Any]:
+        return {
+            name: {
+                "topic": name,
+                "partitions": {
+                    str(each.index): {
+                        "partition": each.index,
+                        "leader": each.leader_id,
+                        **self._of_partition(TopicPartition(name, each.index)),
+                    }
+                    for each in topic.partitions.values()
+                },
+            }
+            for name, topic in self._client.cluster.topics.items()
         }

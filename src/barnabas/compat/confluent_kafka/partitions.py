@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from barnabas.compat.confluent_kafka.error import KafkaError
 from barnabas.model import ids
 from barnabas.structs import OffsetAndMetadata
@@ -13,9 +15,9 @@ OFFSET_INVALID = -1001
 
 
 class TopicPartition:
-    """A partition and, as the call wants it, an offset, a note and an error.
+    """A partition, with an offset, metadata and an error where a call uses them.
 
-    Topic and partition alone decide about equality.
+    Equality is that of topic and partition.
     """
 
     __slots__ = ("_error", "leader_epoch", "metadata", "offset", "partition", "topic")
@@ -31,8 +33,8 @@ class TopicPartition:
         if not isinstance(topic, str):
             raise TypeError(f"topic must be a str, not {type(topic).__name__}")
         self.topic = topic
-        self.partition = partition
-        self.offset = offset
+        self.partition = index(partition)
+        self.offset = index(offset)
         self.metadata = metadata
         self.leader_epoch = leader_epoch
         self._error: KafkaError | None = None

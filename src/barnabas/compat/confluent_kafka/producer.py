@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from operator import index
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -12,7 +13,12 @@ from barnabas.client.errors import TransactionAbortedError
 from barnabas.compat.confluent_kafka.cluster_view import ClusterMetadata, cluster_id, cluster_view
 from barnabas.compat.confluent_kafka.config import merged, parse
 from barnabas.compat.confluent_kafka.credentials import use_password
-from barnabas.compat.confluent_kafka.delivery import FOREVER_MS, Delivery, Outgoing, PurgedError
+from barnabas.compat.confluent_kafka.delivery import (
+    FOREVER_MS,
+    Delivery,
+    Outgoing,
+    not_produced,
+)
 from barnabas.compat.confluent_kafka.error import KafkaError, KafkaException
 from barnabas.compat.confluent_kafka.events import seconds
 from barnabas.compat.confluent_kafka.failures import transaction_error_of
@@ -56,14 +62,16 @@ class Producer:
         self._check_open()
         if not isinstance(topic, str):
             raise TypeError(f"topic must be a str, not {type(topic).__name__}")
+        if partition < -1:
+            raise KafkaException(not_produced(KafkaError._UNKNOWN_PARTITION))
         self._delivery.produce(
             Outgoing(
                 topic,
                 _bytes(value),
                 _bytes(key),
                 header_pairs(headers),
-                partition,
-                timestamp,
+                index(partition),
+                index(timestamp),
                 callback or on_delivery or self._settings.on_delivery,
                 time.monotonic(),
             )
@@ -130,7 +138,7 @@ class Producer:
                 if not left:
                     return 0
                 left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-                if not delivery.events.wait(left_s):
+                if not delivery.events.wait(left_s, until=lambda: not len(delivery)):
                     return left
         finally:
             delivery.hurry(-1)
@@ -138,16 +146,7 @@ class Producer:
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Fail messages that were not delivered, queued ones and those that were sent."""
         self._check_open()
-        delivery = self._delivery
-
-        async def abandon() -> None:
-            sender = delivery.core.sender
-            sender.collect(delivery.core.now_ms())
-            sender.abandon(PurgedError("the message was purged"), in_flight=in_flight)
-
-        if in_queue:
-            delivery.drop_waiting(PurgedError("the message was purged"))
-        delivery.call(abandon(), None)
+        self._delivery.call(self._delivery.purge(in_queue=in_queue, in_flight=in_flight), None)
 
     def __len__(self) -> int:
         return len(self._delivery)
@@ -207,7 +206,7 @@ class Producer:
         self._check_open()
         manager = self._delivery.core.transaction_manager
         if manager is None:
-            reason = "the transactional API needs transactional.id"
+            reason = "The Transactional API requires transactional.id to be configured"
             raise KafkaException(KafkaError(KafkaError._NOT_CONFIGURED, reason))
         return manager
 
@@ -240,10 +239,11 @@ class Producer:
         """Deliver what was produced, and disconnect; return whether everything was delivered."""
         if self._closed:
             return True
-        left = self._flush(None)
-        self._closed = True
-        self._end()
-        return left == 0
+        try:
+            return self._flush(None) == 0
+        finally:
+            self._closed = True
+            self._end()
 
     def __enter__(self: Self) -> Self:
         return self

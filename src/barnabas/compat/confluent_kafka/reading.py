@@ -1,7 +1,8 @@
-"""Our consumer as `Consumer` needs it: it does not wait for a cluster, and gives single records."""
+"""Our consumer as `Consumer` needs it: does not wait for a cluster, returns single records."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
@@ -12,12 +13,16 @@ from barnabas.compat.confluent_kafka.config import Settings
 from barnabas.compat.confluent_kafka.events import Events
 from barnabas.compat.confluent_kafka.failures import exception_of
 from barnabas.compat.confluent_kafka.notices import Notices
+from barnabas.compat.confluent_kafka.partitions import OFFSET_INVALID
 from barnabas.consumer.core import ConsumerCore
+from barnabas.consumer.group.member import GroupMember
 from barnabas.consumer.reset import ResetPolicy
 from barnabas.consumer.subscription import Assigned, Mode
 from barnabas.kernels import ConsumerRecord
+from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.isolation import IsolationLevel
 from barnabas.structs import OffsetAndMetadata
 
 
@@ -27,15 +32,30 @@ class RecordReader(KafkaConsumer):
     def __init__(self, settings: Settings, events: Events, options: dict[str, Any]) -> None:
         self._settings = settings
         self._events = events
-        self._notices: Notices | None = None
         super().__init__(**options)
 
     async def _start(self, core: ConsumerCore) -> None:
-        self._notices = Notices(self._settings, self._events, core.client, self._statistics)
+        def statistics() -> dict[str, Any]:
+            numbers = core.metrics()["consumer-fetch-manager-metrics"]
+            return {"type": "consumer", "rxmsgs": int(numbers["records-consumed-total"])}
+
+        Notices(self._settings, self._events, core.client, statistics, self._partition_statistics)
         await core.begin()
 
-    def _statistics(self) -> dict[str, Any]:
-        return {"type": "consumer", "rxmsgs": self._core.buffer.records, "topics": {}}
+    def _partition_statistics(self, partition: TopicPartition) -> dict[str, Any]:
+        state = self.state(partition)
+        if state is None:
+            return {"consumer_lag": -1}
+        committed = self._options.isolation_level == IsolationLevel.READ_COMMITTED
+        lag = state.lag(committed=committed)
+        return {
+            "lo_offset": _known(state.log_start_offset),
+            "hi_offset": _known(state.high_watermark),
+            "ls_offset": _known(state.last_stable_offset),
+            "app_offset": _known(state.position),
+            "committed_offset": _known(None if state.committed is None else state.committed.offset),
+            "consumer_lag": -1 if lag is None else lag,
+        }
 
     @property
     def client(self) -> ClusterClient:
@@ -48,9 +68,14 @@ class RecordReader(KafkaConsumer):
         return self._subscription.by_group
 
     @property
-    def is_assigned(self) -> bool:
-        """Whether partitions were assigned by the program."""
-        return self._subscription.mode is Mode.ASSIGNED
+    def mode(self) -> Mode:
+        """How partitions are chosen."""
+        return self._subscription.mode
+
+    @property
+    def is_unpolled(self) -> bool:
+        """Whether the consumer has left its group since it was not polled; a poll rejoins."""
+        return isinstance(self._core.member, GroupMember) and self._core.member.is_unpolled
 
     @property
     def states(self) -> list[Assigned]:
@@ -63,8 +88,6 @@ class RecordReader(KafkaConsumer):
 
     def missing_topics(self) -> list[str]:
         """Return the subscribed topics that do not exist."""
-        from barnabas.model.error_codes import ErrorCode
-
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         cluster = self.client.cluster
         return [name for name in self._subscription.topics if cluster.error_of(name) is unknown]
@@ -91,8 +114,6 @@ class RecordReader(KafkaConsumer):
         """Run a coroutine on the loop, and raise KafkaException for what it raises."""
 
         async def limited() -> Any:
-            import asyncio
-
             try:
                 async with asyncio.timeout(timeout_s):
                     return await work
@@ -108,3 +129,7 @@ class RecordReader(KafkaConsumer):
             return function()
         except BarnabasError as failure:
             raise exception_of(failure) from failure
+
+
+def _known(offset: int | None) -> int:
+    return OFFSET_INVALID if offset is None else offset

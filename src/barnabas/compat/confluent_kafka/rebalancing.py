@@ -1,4 +1,4 @@
-"""The functions of a program that are told of assigned, revoked and lost partitions."""
+"""The callbacks of a subscription: partitions were assigned, revoked or lost."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Serializers for strings and numbers, and what serializers are told."""
+"""Serializers for strings and numbers, and the context that serializers get."""
 
 from __future__ import annotations
 
 import struct
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from barnabas.compat.confluent_kafka.error import SerializationError
@@ -26,15 +26,12 @@ _DOUBLE = struct.Struct(">d")
 _INTEGER = struct.Struct(">i")
 
 
-class MessageField(str, Enum):
+class MessageField(StrEnum):
     """Which part of a message is serialized."""
 
     NONE = "none"
     KEY = "key"
     VALUE = "value"
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class SerializationContext:
@@ -81,7 +78,8 @@ class DoubleDeserializer(Deserializer):
     def __call__(
         self, value: bytes | None, ctx: SerializationContext | None = None
     ) -> float | None:
-        return _unpacked(_DOUBLE, value)
+        found: float | None = _unpacked(_DOUBLE, value)
+        return found
 
 
 class IntegerSerializer(Serializer):

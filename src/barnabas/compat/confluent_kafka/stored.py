@@ -10,7 +10,7 @@ from barnabas.structs import OffsetAndMetadata
 
 
 class StoredOffsets:
-    """What was handed out, what was stored of that, and what was committed of that."""
+    """Per partition: the last record that the program got, the stored and the committed offset."""
 
     def __init__(self, *, automatic: bool) -> None:
         """`automatic`: what is handed out is stored."""
@@ -20,7 +20,7 @@ class StoredOffsets:
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
 
     def handed_out(self, record: ConsumerRecord) -> None:
-        """Record that the program got a record, and those before it."""
+        """Record that the program got a record, and all before it."""
         self._last[record.topic, record.partition] = record
 
     def store(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:

@@ -93,7 +93,7 @@ class GroupMember(ABC):
         self._fatal: Exception | None = None
         self._metadata_is_new = True
         self._in_poll = False
-        self._is_unpolled = False
+        self.is_unpolled = False
         """The member left because its user does not poll; it rejoins with the next poll."""
         self._rebalances = 0
         self._last_reason = ""
@@ -191,7 +191,7 @@ class GroupMember(ABC):
         """Restart max.poll.interval.ms; the `poll` that follows counts as the user's."""
         self._heartbeat_timer.poll(now_ms)
         self._in_poll = True
-        self._is_unpolled = False
+        self.is_unpolled = False
 
     def subscription_changed(self) -> None:
         """Apply the subscription in the next poll; without one, leave in the background."""
@@ -242,7 +242,7 @@ class GroupMember(ABC):
     @property
     def _is_idle(self) -> bool:
         """Return whether there is no subscription by group, or the user has stopped polling."""
-        return self._is_unpolled or not self._subscription.by_group
+        return self.is_unpolled or not self._subscription.by_group
 
     def _waited(self) -> None:
         """Record that a poll still runs after it has waited: its user is not stuck."""
@@ -325,7 +325,7 @@ class GroupMember(ABC):
         )
         leaving = self._forget_group(reason)
         self._member.lose(reason, forget=False)
-        self._is_unpolled = True
+        self.is_unpolled = True
         self._wake()
         await self._bounded(leaving, LEAVE_MS)
 

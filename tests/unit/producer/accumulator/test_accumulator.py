@@ -136,6 +136,21 @@ def test_a_full_batch_that_nobody_takes_grows_up_to_a_bound(twin: ModuleType) ->
     assert max(batches, key=lambda batch: batch.size).full
 
 
+def test_a_reused_buffer_with_a_living_view_does_not_grow(
+    twin: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A buffer may be used again while the request of its last batch is still referred to."""
+    world = World(twin, batch_size_max=3000)
+    world.accumulator.append("t", b"v", partition=0)
+    (batch,) = world.take()
+    view = batch.view()
+    batch.fail(BarnabasError("for its buffer"))
+    futures = [world.accumulator.append("t", b"x" * 100, partition=0) for _ in range(20)]
+    assert len({future.batch for future in futures}) == 2
+    assert len(view) > 0
+    assert capfd.readouterr().err == ""
+
+
 def test_a_record_larger_than_a_batch_goes_alone(world: World) -> None:
     small = world.accumulator.append("t", b"s", partition=0)
     large = world.accumulator.append("t", b"x" * 5000, partition=0)

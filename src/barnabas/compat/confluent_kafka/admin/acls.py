@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from barnabas.admin import acls as ours
 from barnabas.compat.confluent_kafka.model import OrderedEnum, member
@@ -71,7 +71,7 @@ def operations_of(given: Iterable[Any] | None) -> list[AclOperation] | None:
 class AclBinding:
     """A rule: who, from where, may or may not do what, with which resources."""
 
-    _needed = (
+    _needed: ClassVar[tuple[str, ...]] = (
         "restype",
         "name",
         "resource_pattern_type",
@@ -80,7 +80,7 @@ class AclBinding:
         "operation",
         "permission_type",
     )
-    _forbidden = ("ANY", "MATCH")
+    _forbidden: ClassVar[tuple[str, ...]] = ("ANY", "MATCH")
 
     def __init__(
         self,

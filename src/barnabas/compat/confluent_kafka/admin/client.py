@@ -60,6 +60,7 @@ from barnabas.compat.confluent_kafka.partitions import (
 )
 from barnabas.config.clients.admin import AdminOptions
 from barnabas.model.errors import BarnabasError, RequestError
+from barnabas.structs import OffsetAndMetadata
 
 Key = TypeVar("Key", bound=Hashable)
 Self = TypeVar("Self", bound="AdminClient")
@@ -76,14 +77,15 @@ class AdminClient:
         self._events = Events()
         self._thread = LoopThread(admin_client_id(options))
 
-        async def open_client() -> tuple[ClusterClient, Notices]:
+        async def open_client() -> ClusterClient:
             client = ClusterClient.from_options(options, client_id=admin_client_id(options))
             client.start()
-            return client, Notices(settings, self._events, client, lambda: {"type": "admin"})
+            Notices(settings, self._events, client, lambda: {"type": "admin"})
+            return client
 
-        self._client, self._notices = self._thread.call(open_client())
+        self._client = self._thread.call(open_client())
         self._thread.hold(self._client)
-        self._end = weakref.finalize(self, _close, self._thread, self._client, self._notices)
+        self._end = weakref.finalize(self, _close, self._thread, self._client)
 
     # Topics.
 
@@ -91,7 +93,7 @@ class AdminClient:
         self, new_topics: list[topic_values.NewTopic], **kwargs: Any
     ) -> dict[str, Future[None]]:
         """Create topics; options are validate_only, operation_timeout and request_timeout."""
-        wanted = [topic.ours for topic in new_topics]
+        wanted = [topic.ours for topic in _checked(new_topics, topic_values.NewTopic)]
         validate = bool(kwargs.pop("validate_only", False))
         timeout_ms = self._operation_ms(kwargs)
 
@@ -105,6 +107,7 @@ class AdminClient:
 
     def delete_topics(self, topics: list[str], **kwargs: Any) -> dict[str, Future[None]]:
         """Delete topics with all their records."""
+        _checked(topics, str)
         timeout_ms = self._operation_ms(kwargs)
         return self._each(
             list(topics), lambda: _deleted(self._client, list(topics), timeout_ms), kwargs
@@ -114,7 +117,8 @@ class AdminClient:
         self, new_partitions: list[topic_values.NewPartitions], **kwargs: Any
     ) -> dict[str, Future[None]]:
         """Raise the numbers of partitions of topics."""
-        wanted = {each.topic: each.ours for each in new_partitions}
+        checked = _checked(new_partitions, topic_values.NewPartitions)
+        wanted = {each.topic: each.ours for each in checked}
         validate = bool(kwargs.pop("validate_only", False))
         timeout_ms = self._operation_ms(kwargs)
 
@@ -212,7 +216,7 @@ class AdminClient:
                 self._client, keys, kind, timeout_ms=timeout_ms
             )
             return {
-                from_key(key): None if failure is None else exception_of(failure)
+                from_key(key): None if failure is None else error_of(failure)
                 for key, failure in found.items()
             }
 
@@ -334,8 +338,6 @@ class AdminClient:
     ) -> dict[str, Future[None]]:
         """Set and remove credentials."""
         wanted = _checked(alterations, scram_values.UserScramCredentialAlteration, TypeError)
-        if not wanted:
-            raise ValueError("Expected at least one alteration")
 
         async def work() -> dict[str, Any]:
             changes = [each.ours for each in wanted]
@@ -445,7 +447,9 @@ class AdminClient:
             partitions = [
                 with_error(from_key(key), error_of(each))
                 if isinstance(each, RequestError)
-                else from_commit(key, each)
+                else from_commit(
+                    key, OffsetAndMetadata(each.offset, each.metadata, each.leader_epoch)
+                )
                 for key, each in found.items()
             ]
             return {request.group_id: ConsumerGroupTopicPartitions(request.group_id, partitions)}
@@ -594,17 +598,12 @@ async def _created_acls(
     return {each: outcome.error for each, outcome in zip(wanted, outcomes, strict=True)}
 
 
-def _close(thread: LoopThread, client: ClusterClient, notices: Notices) -> None:
+def _close(thread: LoopThread, client: ClusterClient) -> None:
     if not thread.running or thread.current:
         thread.stop()
         return
-
-    async def end() -> None:
-        notices.close()
-        await client.close()
-
     try:
-        thread.call(end())
+        thread.call(client.close())
     finally:
         thread.stop()
 
@@ -628,6 +627,8 @@ def _checked(given: Any, kind: type[Any], error: type[Exception] = ValueError) -
     for each in given:
         if not isinstance(each, kind):
             raise error(f"Expected list of {kind!r}")
+    if not given:
+        raise ValueError(f"Expected at least one {kind.__name__}")
     return given
 
 

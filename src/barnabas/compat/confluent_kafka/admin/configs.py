@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from barnabas.admin import config_entries as ours
+from barnabas.admin.config_entries import Change
 from barnabas.compat.confluent_kafka.admin.acls import ResourceType
 from barnabas.compat.confluent_kafka.error import KafkaError
 from barnabas.compat.confluent_kafka.model import member
@@ -113,7 +114,7 @@ class ConfigResource:
         return ours.Resource(kind, self.name)
 
     @property
-    def changes(self) -> list[ours.Change]:
+    def changes(self) -> list[Change]:
         """The changes as our admin client takes them."""
         made = []
         for entry in self.incremental_configs:
@@ -121,7 +122,7 @@ class ConfigResource:
                 raise TypeError(f"{entry.name}: incremental_operation must be an AlterConfigOpType")
             operation = ours.AlterConfigOp(entry.incremental_operation.value)
             value = None if operation is ours.AlterConfigOp.DELETE else entry.value
-            made.append(ours.Change(operation, entry.name, value))
+            made.append(Change(operation, entry.name, value))
         return made
 
     def __repr__(self) -> str:

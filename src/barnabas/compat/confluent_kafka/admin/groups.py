@@ -100,7 +100,7 @@ class ConsumerGroupDescription:
         partition_assignor: str,
         state: ConsumerGroupState | None,
         coordinator: Node | None,
-        authorized_operations: Iterable[AclOperation] | None = None,
+        authorized_operations: Iterable[int | AclOperation] | None = None,
         type: ConsumerGroupType = ConsumerGroupType.UNKNOWN,
     ) -> None:
         self.group_id = group_id

@@ -114,7 +114,7 @@ class TopicDescription:
         topic_id: Uuid,
         is_internal: bool,
         partitions: list[TopicPartitionInfo],
-        authorized_operations: Iterable[AclOperation] | None = None,
+        authorized_operations: Iterable[int | AclOperation] | None = None,
     ) -> None:
         self.name = name
         self.topic_id = topic_id
@@ -131,7 +131,7 @@ class DescribeClusterResult:
         controller: Node | None,
         nodes: list[Node],
         cluster_id: str | None = None,
-        authorized_operations: Iterable[AclOperation] | None = None,
+        authorized_operations: Iterable[int | AclOperation] | None = None,
     ) -> None:
         self.cluster_id = cluster_id
         self.controller = controller

@@ -179,14 +179,22 @@ class AsyncDeserializingConsumer(AIOConsumer):
         return self
         yield
 
-    async def poll(self, *args: Any, **kwargs: Any) -> Any:
+    async def poll(self, timeout: float = -1) -> Any:
         """Return the next message with its objects; raise ConsumeError for an error."""
-        message: Message[Any, Any] | None = await super().poll(*args, **kwargs)
+        message: Message[Any, Any] | None = await super().poll(timeout)
         if message is None:
             return None
         error = message.error()
         if error is not None:
             raise ConsumeError(error, kafka_message=message)
+        return await self._deserialized(message)
+
+    async def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
+        """Return messages with their objects; errors stay in their places."""
+        messages = await super().consume(num_messages, timeout)
+        return [each if each.error() else await self._deserialized(each) for each in messages]
+
+    async def _deserialized(self, message: Message[Any, Any]) -> Message[Any, Any]:
         context = SerializationContext(message.topic(), MessageField.KEY, message.headers())
         try:
             key = await _applied(self._key_deserializer, message.key(), context)
@@ -200,10 +208,6 @@ class AsyncDeserializingConsumer(AIOConsumer):
         message.set_key(key)
         message.set_value(value)
         return message
-
-    async def consume(self, *args: Any, **kwargs: Any) -> Any:
-        """Not offered: one message at a time is deserialized."""
-        raise NotImplementedError
 
 
 async def _applied(function: Any, given: Any, context: SerializationContext) -> Any:

@@ -77,7 +77,13 @@ class AIOProducer:
         return True
 
     async def produce(
-        self, topic: str, value: Any = None, key: Any = None, *args: Any, **kwargs: Any
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int = -1,
+        timestamp: int = 0,
+        headers: Any = None,
     ) -> asyncio.Future[Any]:
         """Queue a message, waiting while the queue is full; return a future of its delivery."""
         loop = self._loop
@@ -88,11 +94,21 @@ class AIOProducer:
 
         while True:
             try:
-                self._producer.produce(topic, value, key, *args, on_delivery=report, **kwargs)
+                self._producer.produce(
+                    topic,
+                    value,
+                    key,
+                    partition,
+                    on_delivery=report,
+                    timestamp=timestamp,
+                    headers=headers,
+                )
             except BufferError:
                 await asyncio.sleep(_FULL_S)
-            else:
-                return delivered
+                continue
+            except KafkaException as failure:
+                delivered.set_exception(failure)
+            return delivered
 
     async def poll(self, timeout: float = 0, *args: Any, **kwargs: Any) -> int:
         """Do nothing but wait: reports come by themselves. Return how many came meanwhile."""
@@ -186,9 +202,7 @@ class AsyncSerializingProducer(AIOProducer):
             value = await _applied(self._value_serializer, value, context)
         except Exception as failure:
             raise ValueSerializationError(failure) from failure
-        return await super().produce(
-            topic, value, key, partition=partition, timestamp=timestamp, headers=headers
-        )
+        return await super().produce(topic, value, key, partition, timestamp, headers)
 
 
 async def _applied(function: Any, given: Any, context: SerializationContext) -> Any:

@@ -52,7 +52,7 @@ cdef class BufferPool:
             return 0
         try:
             PyByteArray_Resize(buffer, wanted)
-        except MemoryError:
+        except (MemoryError, BufferError):  # a view of its last batch is still alive
             return 0
         self.in_use += wanted - capacity
         return wanted

@@ -51,7 +51,10 @@ class BufferPool:
         more = capacity - len(buffer)
         if self.waiting or size > capacity or self.in_use + more > self.memory:
             return 0
-        buffer.extend(bytes(more))
+        try:
+            buffer.extend(bytes(more))
+        except BufferError:  # a view of its last batch is still alive
+            return 0
         self.in_use += more
         return more
 
