@@ -67,7 +67,7 @@ class Listing:
     missing: list[str] = field(default_factory=list)
     """What could not be asked."""
     live: bool = False
-    """Whether it is updated while somebody looks."""
+    """Whether it is updated while it is looked at."""
 
     @property
     def query(self) -> str:

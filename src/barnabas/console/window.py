@@ -84,7 +84,7 @@ class Window(Protocol):
     ) -> Sequence[LogLine]:
         """Return the last lines of the broker's log, the newest first.
 
-        From a level on, of a logger and those below it, with a text in any case.
+        From a level on, of a logger and those below it, containing `text` in any case.
         """
 
     def requests(self) -> RequestsSeen:

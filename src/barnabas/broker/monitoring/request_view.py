@@ -1,6 +1,6 @@
 """What the console shows of requests: those that were answered, and those that wait right now.
 
-Nothing is kept before `start`, nor after `stop`. What waits is looked up when somebody asks.
+Nothing is kept before `start`, nor after `stop`. What waits is looked up on demand.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests as the console shows them: the last ones, the slowest, and errors by client.
 
-Requests are counted by an object of their API and version. While somebody may look, `WatchedCounts`
+Requests are counted by an object of their API and version. While a console may ask, `WatchedCounts`
 stand in for these objects, as those of the request log do; otherwise this costs nothing.
 """
 
@@ -32,7 +32,7 @@ OWN_CLIENT = "barnabas-console"
 
 
 class Answered(NamedTuple):
-    """A request as it is kept; nothing in it is computed before somebody looks."""
+    """A request as it is kept; nothing in it is computed before it is read."""
 
     api: str
     version: int

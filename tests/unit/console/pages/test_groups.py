@@ -30,7 +30,7 @@ def test_the_list_has_states_and_lag(read: Site) -> None:
     [row] = read.get("/groups.json?q=bill").json()["rows"]
     assert row == {
         "name": "billing", "state": "Empty", "type": "classic", "lag": 6, "lag_ms": None,
-        "topics": 1, "broker": 0,
+        "trend": "", "topics": 1, "broker": 0,
     }  # fmt: skip
     assert "6 offsets behind in all" in text_of(read.page("/groups/billing"))
     assert "The group has no members." in read.page("/groups/billing")
