@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -21,7 +22,7 @@ from barnabas.console.address import ConsoleAddress, Hosts
 from barnabas.console.client import DoorClient
 from barnabas.console.context import Context
 from barnabas.console.door import Door
-from barnabas.console.guard import COOKIE, SECURE_COOKIE, Guard
+from barnabas.console.guard import CERTIFICATE, COOKIE, SECURE_COOKIE, Guard
 from barnabas.console.log_in import LogInPages
 from barnabas.console.rendering import Templates
 from barnabas.console.session import Session, Sessions
@@ -48,6 +49,7 @@ PAGES = (
     "configs",
     "requests",
     "diary",
+    "why",
     "logs",
 )
 RECORDS = "barnabas.console.records.pages"
@@ -130,20 +132,34 @@ def _session_or_none(request: Request) -> Session | None:
 
 
 def _finder(door: Door, sessions: Sessions) -> Callable[[Request], Session | None]:
-    """Return what finds sessions; without a log-in, all browsers of an address share one."""
-    shared: dict[str, str] = {}
+    """Return what finds sessions: by the cookie of a log-in, else by the browser's certificate.
+
+    All browsers of an address with the same certificate share a session; without a log-in, those
+    without a certificate, too.
+    """
+    shared: dict[tuple[str, bytes], str] = {}
 
     def find(request: Request) -> Session | None:
         if door.mechanisms:
             key = request.cookies.get(SECURE_COOKIE) or request.cookies.get(COOKIE) or ""
-            return sessions.find(key)
+            session = sessions.find(key)
+            if session is not None:
+                return session
+        certificate = request.scope.get("state", {}).get(CERTIFICATE)
+        if certificate is None and door.mechanisms:
+            return None
         host = request.client.host if request.client is not None else ""
-        session = sessions.find(shared.get(host, ""))
+        who = host, sha256(certificate or b"").digest()
+        session = sessions.find(shared.get(who, ""))
         if session is None:
             if len(shared) > 2 * 1000:
                 shared.clear()
-            session = sessions.begin(door.anonymous(host))
-            shared[host] = session.key
+            session = sessions.begin(
+                door.anonymous(host)
+                if certificate is None
+                else door.by_certificate(certificate, host)
+            )
+            shared[who] = session.key
         return session
 
     return find

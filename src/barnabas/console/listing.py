@@ -66,6 +66,8 @@ class Listing:
     searches: bool = False
     missing: list[str] = field(default_factory=list)
     """What could not be asked."""
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """Further filters, as they are in the address."""
     live: bool = False
     """Whether it is updated while it is looked at."""
 
@@ -92,7 +94,7 @@ class Listing:
 
     def _query(self, **changes: str) -> str:
         sort = self.sort if self.ascending else f"-{self.sort}"
-        given = {"q": self.q, "sort": sort if self.sort else "", **changes}
+        given = {"q": self.q, **self.filters, "sort": sort if self.sort else "", **changes}
         kept = {name: value for name, value in given.items() if value}
         return f"?{urlencode(kept)}" if kept else ""
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
@@ -22,8 +22,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from barnabas.console.form import TOKEN_FIELD
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.console.static_files import StaticFiles
+from barnabas.console.subject_links import link_of
 from barnabas.console.zone import written, zone_name, zone_of
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -140,6 +142,7 @@ class Templates:
                 "exact": exact,
                 "moment": moment,
                 "segment": segment,
+                "subject_link": link_of,
             }
         )
         self._environment.globals.update(
@@ -189,13 +192,6 @@ def theme(request: Request) -> str:
     """Return the theme that was chosen: light, dark, or the system's (auto)."""
     chosen = request.cookies.get("barnabas-theme", "")
     return chosen if chosen in ("light", "dark") else "auto"
-
-
-def segment(value: str) -> str:
-    """Return a string as one segment of an address: slashes and dots too are escaped."""
-    quoted = quote(value, safe="", errors="surrogatepass")
-    # Browsers resolve these before they ask.
-    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
 
 @pass_context

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from barnabas.diary.concerns import Concerns
 from barnabas.model.observations import (
     BrokerSeen,
+    Diary,
     DiaryEntry,
     Directory,
     Health,
@@ -26,6 +28,7 @@ from barnabas.model.observations import (
 
 __all__ = [
     "BrokerSeen",
+    "Diary",
     "DiaryEntry",
     "Directory",
     "Health",
@@ -73,8 +76,8 @@ class Window(Protocol):
     def health(self) -> Health:
         """Return what is wrong; walks the partitions, at most once in a second."""
 
-    def diary(self, subject: str = "", limit: int = 100) -> Sequence[DiaryEntry] | None:
-        """Return the newest entries of the diary first, or of one subject; None without a diary."""
+    async def diary(self, limit: int = 100, wanted: Concerns | None = None) -> Diary:
+        """Return the newest entries of the cluster's diary: all, or those that are wanted."""
 
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, where it is known."""

@@ -87,6 +87,17 @@ class DiaryEntry:
     text: str
     data: Mapping[str, Any]
     count: int = 1
+    broker: int = -1
+    """Of the broker that decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diary:
+    """Entries of the diaries of all brokers, the newest first."""
+
+    entries: Sequence[DiaryEntry]
+    missing: str = ""
+    """Why those of other brokers may be missing; empty if none are."""
 
 
 @dataclass(frozen=True, slots=True)

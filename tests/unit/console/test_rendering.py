@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from markupsafe import Markup
 
-from barnabas.console.rendering import duration, moment, number, segment, size, visible
+from barnabas.console.rendering import duration, moment, number, size, visible
+from barnabas.console.segments import segment
 
 
 @pytest.mark.parametrize(

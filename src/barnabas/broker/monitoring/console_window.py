@@ -11,7 +11,7 @@ import logging
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from math import ceil
 
 from barnabas.broker.loop import offload, spawn
@@ -19,6 +19,7 @@ from barnabas.broker.monitoring.log_states import log_states
 from barnabas.broker.monitoring.request_view import RequestView
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.logs import Logs
+from barnabas.diary.concerns import Concerns
 from barnabas.logging.line_ring import LineRing
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.instruments import Histogram
@@ -26,7 +27,7 @@ from barnabas.metrics.registry import Registry
 from barnabas.model.errors import StorageError
 from barnabas.model.observations import (
     BrokerSeen,
-    DiaryEntry,
+    Diary,
     Directory,
     Health,
     LogLine,
@@ -70,7 +71,7 @@ class ConsoleWindow:
         wall_ms: Callable[[], int],
         is_silent: Callable[[], bool],
         reached_by: Callable[[], str],
-        diary: Callable[[str, int], Sequence[DiaryEntry]] | None = None,
+        diary: Callable[[int, Concerns | None], Awaitable[Diary]] | None = None,
         lag_seconds: Callable[[str], Mapping[tuple[str, int], float]] | None = None,
         requests: RequestView | None = None,
     ) -> None:
@@ -172,9 +173,9 @@ class ConsoleWindow:
             self._is_silent(),
         )
 
-    def diary(self, subject: str = "", limit: int = 100) -> Sequence[DiaryEntry] | None:
-        """Return entries of the diary; None if there is none."""
-        return None if self._diary is None else self._diary(subject, limit)
+    async def diary(self, limit: int = 100, wanted: Concerns | None = None) -> Diary:
+        """Return entries of the diary."""
+        return Diary(()) if self._diary is None else await self._diary(limit, wanted)
 
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, as far as it is known."""

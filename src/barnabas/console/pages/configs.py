@@ -63,6 +63,7 @@ def routes(context: Context) -> list[Route]:
             caption=f"{len(rows):,} options of {kind} {name}",
             command=f"barnabas configs describe {flag_of(kind, name)} --all",
             q=q,
+            filters={"type": kind, "name": name},
         )
         page_of(rows, listing, request, page_rows=OPTIONS_MAX)
         values = {"kind": kind, "name": name, "kinds": list(KINDS)}

@@ -16,8 +16,8 @@ from barnabas.admin.topic_descriptions import describe_topics
 from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.pages.groups import committed_of
-from barnabas.console.rendering import segment
 from barnabas.console.reset import plan_reset
+from barnabas.console.segments import segment
 from barnabas.console.undo import Undo
 from barnabas.model.ids import TopicPartition
 from barnabas.structs import OffsetAndMetadata

@@ -20,7 +20,8 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
 from barnabas.console.rates import drained_ms, trend
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
+from barnabas.diary.concerns import about_group
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 
@@ -137,7 +138,7 @@ def routes(context: Context) -> list[Route]:
             "quoted": shlex.quote(name),
             "is_empty": found.state in EMPTY_STATES,
             "topics": sorted({row["topic"] for row in shown}),
-            "diary": context.window.diary(f"group:{name}", DIARY_ROWS),
+            "diary": await context.window.diary(DIARY_ROWS, about_group(name)),
         }
         return context.templates.page(request, "group.html", values, live="group_live.html")
 

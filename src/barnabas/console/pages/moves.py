@@ -26,7 +26,8 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
 from barnabas.console.pages.topics import whole
-from barnabas.console.rendering import number, segment, size
+from barnabas.console.rendering import number, size
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 

@@ -16,7 +16,7 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.groups import ASK_MS, lag_rows, noted
 from barnabas.console.pages.topic import failing
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.query_progress import QueryProgress, read_progress
 

@@ -31,7 +31,7 @@ from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, page_of, respond
 from barnabas.console.live import lively
 from barnabas.console.pages.overview import sees_broker
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition, uuid_text
 

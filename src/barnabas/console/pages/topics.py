@@ -24,7 +24,7 @@ from barnabas.console.listing import (
     page_of,
     respond,
 )
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 

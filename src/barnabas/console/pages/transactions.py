@@ -21,7 +21,7 @@ from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
 from barnabas.console.live import lively
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 
 ASK_MS = 3_000

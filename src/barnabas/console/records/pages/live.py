@@ -21,7 +21,7 @@ from barnabas.console.records.query import Query, QueryError
 from barnabas.console.records.rows import Row
 from barnabas.console.records.tailing import Tail
 from barnabas.console.records.views import row_view
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.console.zone import zone_of
 from barnabas.model.errors import BarnabasError

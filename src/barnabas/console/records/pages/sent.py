@@ -36,7 +36,7 @@ from barnabas.console.records.sending import (
     send_again,
     show_headers,
 )
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.model.errors import BarnabasError, RequestError
 
