@@ -72,6 +72,11 @@ class Listing:
     """Whether it is updated while it is looked at."""
 
     @property
+    def data_columns(self) -> list[Column]:
+        """The columns that files have, too: not those that only lead to forms."""
+        return [each for each in self.columns if each.kind != "action"]
+
+    @property
     def query(self) -> str:
         """The query of the same list, from its beginning."""
         return self._query()
@@ -183,7 +188,7 @@ def respond(
         return JSONResponse(
             {
                 "rows": [
-                    {column.key: _json(row[column.key]) for column in listing.columns}
+                    {column.key: _json(row[column.key]) for column in listing.data_columns}
                     for row in listing.rows
                 ],
                 "missing": listing.missing,
@@ -206,9 +211,9 @@ def _json(value: Any) -> Any:
 def _csv(listing: Listing) -> Response:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow([column.key for column in listing.columns])
+    writer.writerow([column.key for column in listing.data_columns])
     for row in listing.rows:
-        writer.writerow([csv_cell(row[column.key]) for column in listing.columns])
+        writer.writerow([csv_cell(row[column.key]) for column in listing.data_columns])
     name = listing.base.strip("/").replace("/", "-").replace("%", "_")
     return Response(
         text.getvalue().encode("utf-8", "replace"),

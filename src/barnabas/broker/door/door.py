@@ -341,6 +341,11 @@ class BrokerDoor:
                 name in internal,
                 sum(1 for each in partitions if len(each.isr) < len(each.replicas)),
                 sum(1 for each in partitions if each.leader < 0),
+                sum(
+                    1
+                    for each in partitions
+                    if each.leader >= 0 and each.replicas and each.leader != each.replicas[0]
+                ),
             )
 
     def ruling(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -59,13 +60,14 @@ async def seen(context: Context, request: Request) -> dict[str, Any]:
     whole = sees_broker(context, request)
     history = window.history() if whole else ()
     diary = (await window.diary(DIARY_ROWS)).entries if whole else ()
+    health = window.health()
+    if not whole:
+        health = replace(health, under_min_isr_count=0)
     return {
-        "findings": findings(
-            totals, window.health(), window.directories() if whole else (), history
-        ),
+        "findings": findings(totals, health, window.directories() if whole else (), history),
         "totals": totals,
         "brokers": window.brokers(),
-        "controller_id": window.health().controller_id,
+        "controller_id": health.controller_id,
         "now": history[-1] if history else None,
         "recent": list(reversed(history[-TABLE_ROWS:])),
         "diary": diary,

@@ -42,8 +42,9 @@ def test_the_filter_is_a_part_of_a_name_in_any_case(many: Site) -> None:
     rows = many.get("/topics.json?q=t001").json()["rows"]
     assert rows == [
         {
-            "name": "t001", "partitions": 2, "replicas": 1, "offsets": 0, "under_replicated": 0,
-            "offline": 0, "kind": "",
+            "name": "t001", "partitions": 2, "replicas": 1, "offsets": 0, "bytes": 0,
+            "bytes_in": None, "bytes_out": None, "under_replicated": 0, "offline": 0,
+            "not_preferred": 0, "kind": "",
         }
     ]  # fmt: skip
 
