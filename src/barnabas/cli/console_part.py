@@ -70,7 +70,7 @@ class BrokerConsole:
             broker.logs,
             wall_ms=broker.now_ms,
             is_silent=lambda: broker.silence.is_silent,
-            reached_by=lambda: broker.parts.network.listeners.inter_broker,
+            reached_by=partial(_reached_by, broker),
             diary=partial(_entries, self._diary),
             lag_seconds=partial(_lag_seconds, broker),
             requests=RequestView(
@@ -137,6 +137,12 @@ async def _entries(diary: ClusterDiary, limit: int, wanted: Concerns | None) -> 
         for each in diary.entries(limit, wanted or (lambda entry: True))
     ]
     return Diary(entries, diary.failure)
+
+
+def _reached_by(broker: Broker) -> tuple[str, str]:
+    """Return the listener by which brokers reach each other, and this broker's host there."""
+    name = broker.parts.network.listeners.inter_broker
+    return name, next((each.host for each in broker.endpoints if each.name == name), "")
 
 
 def _topic_id(broker: Broker, name: str) -> Uuid:

@@ -196,6 +196,8 @@ def _described(failure: Exception) -> tuple[int, str, str]:
             return 403, "Not allowed", text
         if failure.code in ABSENT:
             return 404, "Not found", text
+        if text.upper().replace(" ", "_") == failure.code.name:  # it was sent without a reason
+            text = failure.code.meaning
         return 409, "The broker rejected this", f"{failure.code.name}: {text}"
     if isinstance(failure, KafkaTimeoutError | NetworkError):
         return 504, "No answer", str(failure)

@@ -9,7 +9,7 @@ from barnabas.console.window import Directory, Health, Sample
 
 NAMED_MAX = 3
 DISK_LOW, DISK_FULL = 0.15, 0.05
-LAG_MS_MAX = 100.0
+LAG_MS_MAX = 250.0
 BUSY_MAX = 0.85
 RECENT = 12
 """Samples, of five seconds each, that an average is made of."""

@@ -66,6 +66,8 @@ class Listing:
     searches: bool = False
     missing: list[str] = field(default_factory=list)
     """What could not be asked."""
+    page: str = ""
+    """The path of the page that it is a part of, if that is another than its own."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Further filters, as they are in the address."""
     live: bool = False
@@ -84,18 +86,18 @@ class Listing:
     @property
     def first_page(self) -> str:
         """The address of the first page."""
-        return self.base + self._query()
+        return (self.page or self.base) + self._query()
 
     @property
     def next_page(self) -> str:
         """The address of the next page."""
-        return self.base + self._query(after=self.next)
+        return (self.page or self.base) + self._query(after=self.next)
 
     def sorted_by(self, key: str) -> str:
         """Return the address of the list in another order; of its reverse if it is this one."""
         if key == self.sort and self.ascending:
             key = f"-{key}"
-        return self.base + self._query(sort=key)
+        return (self.page or self.base) + self._query(sort=key)
 
     def _query(self, **changes: str) -> str:
         sort = self.sort if self.ascending else f"-{self.sort}"

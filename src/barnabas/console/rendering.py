@@ -63,6 +63,11 @@ def number(value: float | None) -> str:
     return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
+def counted(count: int, what: str) -> str:
+    """Return a count with its noun: `1 record`, `1,000 records`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def size(value: float | None) -> str:
     """Return a number of bytes in a unit that fits."""
     if value is None or value != value or value < 0:
@@ -137,6 +142,7 @@ class Templates:
             {
                 "visible": visible,
                 "number": number,
+                "counted": counted,
                 "size": size,
                 "duration": duration,
                 "exact": exact,

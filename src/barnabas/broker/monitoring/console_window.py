@@ -70,12 +70,12 @@ class ConsoleWindow:
         *,
         wall_ms: Callable[[], int],
         is_silent: Callable[[], bool],
-        reached_by: Callable[[], str],
+        reached_by: Callable[[], tuple[str, str]],
         diary: Callable[[int, Concerns | None], Awaitable[Diary]] | None = None,
         lag_seconds: Callable[[str], Mapping[tuple[str, int], float]] | None = None,
         requests: RequestView | None = None,
     ) -> None:
-        """`reached_by` names the listener whose addresses are shown."""
+        """`reached_by` names the listener whose addresses are shown, and this broker's own host."""
         self._broker_id = broker_id
         self._version = version
         self._registry = registry
@@ -146,14 +146,15 @@ class ConsoleWindow:
 
     def brokers(self) -> Sequence[BrokerSeen]:
         """Return the live brokers, by id."""
-        listener = self._reached_by()
+        listener, own_host = self._reached_by()
         seen = []
         for broker_id, view in sorted(self._cluster.brokers.items()):
             host, port = view.endpoints.get(listener) or next(
                 iter(view.endpoints.values()), ("", 0)
             )
             is_controller = broker_id == self._cluster.controller_id
-            seen.append(BrokerSeen(broker_id, host or "localhost", port, view.rack, is_controller))
+            host = host or own_host or "localhost"
+            seen.append(BrokerSeen(broker_id, host, port, view.rack, is_controller))
         return seen
 
     def health(self) -> Health:

@@ -30,6 +30,7 @@ from barnabas.console.door import Mode
 from barnabas.console.form import Form, member_of
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
 from barnabas.console.pages.topic import failing
+from barnabas.console.rendering import counted
 from barnabas.model.errors import BarnabasError
 
 CLUSTER = "kafka-cluster"
@@ -80,7 +81,7 @@ def routes(context: Context) -> list[Route]:
             "/acls",
             columns,
             rows,
-            caption=f"{len(rows):,} rules",
+            caption=counted(len(rows), "rule"),
             command="barnabas acls list",
             q=q,
             searches=True,
@@ -92,6 +93,7 @@ def routes(context: Context) -> list[Route]:
             "types": TYPES,
             "ruling": None,
             "asked": {name: request.query_params.get(name, "") for name in ASKED},
+            "blank": {each.key: "" for each in COLUMNS},
             "rule": {
                 each.key: request.query_params.get(f"rule-{each.key}", "") for each in COLUMNS
             },

@@ -15,6 +15,7 @@ from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
 from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
+from barnabas.console.rendering import counted
 from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import Uuid, uuid_text
@@ -76,7 +77,7 @@ def routes(context: Context) -> list[Route]:
             rows,
             intro="Clients that push their own metrics to the brokers (KIP-714), as they see "
             "themselves. A client metrics resource asks them for some:",
-            caption=f"{len(rows):,} clients",
+            caption=counted(len(rows), "client"),
             empty="No client has pushed metrics, or you may not see them.",
             command=SUBSCRIBE,
             q=q,
@@ -115,6 +116,7 @@ def routes(context: Context) -> list[Route]:
             f"/clients/{segment(wanted)}/metrics",
             METRIC_COLUMNS,
             rows,
+            page=f"/clients/{segment(wanted)}",
             intro=f"{found.software_name} {found.software_version} at {found.host}, as it sees "
             "itself.",
             caption=f"{len(rows):,} series, as of its last push",

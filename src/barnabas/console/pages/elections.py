@@ -17,6 +17,7 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.overview import sees_broker
 from barnabas.console.pages.topic import state_of
+from barnabas.console.rendering import counted
 from barnabas.console.segments import segment
 from barnabas.console.subject_links import why
 from barnabas.model.error_codes import ErrorCode
@@ -52,10 +53,10 @@ def routes(context: Context) -> list[Route]:
             "/elections",
             COLUMNS,
             rows,
-            intro="Partitions that have no leader, or another one than their first replica. Leaders "
-            "are elected without help when one fails. The preferred ones lead again after some "
-            "time if auto.leader.rebalance.enable=true.",
-            caption=f"{len(rows):,} partitions",
+            intro="Partitions that have no leader, or another one than their first replica. "
+            "New leaders are elected without help when one fails; the preferred ones lead again "
+            "after some time if auto.leader.rebalance.enable=true.",
+            caption=counted(len(rows), "partition"),
             empty="Every partition that you may see is led by its preferred replica.",
             command="barnabas elect --all",
             missing=missing,

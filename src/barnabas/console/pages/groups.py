@@ -25,6 +25,7 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
 from barnabas.console.rates import drained_ms, trend
+from barnabas.console.rendering import counted
 from barnabas.console.segments import segment
 from barnabas.diary.concerns import about_group
 from barnabas.model.errors import BarnabasError, RequestError
@@ -88,7 +89,7 @@ def routes(context: Context) -> list[Route]:
             "/groups",
             COLUMNS,
             rows,
-            caption=f"{len(rows):,} groups",
+            caption=counted(len(rows), "group"),
             empty="There are no groups, or none that you may see.",
             command="barnabas groups list",
             q=q,
@@ -125,7 +126,8 @@ def routes(context: Context) -> list[Route]:
             f"/groups/{segment(name)}/lag",
             LAG_COLUMNS,
             shown,
-            caption=f"{sum(row['lag'] or 0 for row in shown):,} offsets behind in all",
+            page=f"/groups/{segment(name)}",
+            caption=f"{counted(sum(row['lag'] or 0 for row in shown), 'offset')} behind in all",
             empty="The group has committed no offsets.",
             command=f"barnabas groups describe {shlex.quote(name)}",
         )

@@ -41,6 +41,7 @@ from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, page_of, respond
 from barnabas.console.live import lively
 from barnabas.console.pages.overview import sees_broker
+from barnabas.console.rendering import counted
 from barnabas.console.segments import segment
 from barnabas.console.subject_links import why
 from barnabas.model.errors import BarnabasError, RequestError
@@ -228,7 +229,8 @@ async def partitions_of(
         f"/topics/{segment(name)}/partitions",
         COLUMNS,
         rows,
-        caption=f"{len(rows):,} partitions, those with a problem first",
+        page=f"/topics/{segment(name)}",
+        caption=f"{counted(len(rows), 'partition')}, those with a problem first",
         command=f"barnabas topics describe {shlex.quote(name)}",
     )
     page_of(rows, listing, request, page_rows=PARTITION_ROWS)

@@ -27,6 +27,7 @@ from barnabas.console.listing import (
     respond,
 )
 from barnabas.console.live import lively
+from barnabas.console.rendering import counted
 from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
@@ -151,7 +152,9 @@ def routes(context: Context) -> list[Route]:
 def caption(count: int, q: str, *, partial: bool) -> str:
     """Return what a page of the list is of."""
     named = f" with {q!r} in their names" if q else ""
-    return f"{count:,} of the topics{named}, by name" if partial else f"{count:,} topics{named}"
+    return (
+        f"{count:,} of the topics{named}, by name" if partial else counted(count, "topic") + named
+    )
 
 
 async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:

@@ -118,7 +118,8 @@ def routes(context: Context) -> list[Route]:
         plan = Plan(
             title=f"Abort {name}",
             text="An abort marker is written to each partition, whatever the coordinator thinks. "
-            "This is for transactions that hang: of one that is alive, the producer will fail.",
+            "This is for transactions that hang: of one that is alive, what was written so far is "
+            "lost, and its producer may think that it was committed.",
             button="Abort it",
             action=f"{base}/abort",
             back=base,

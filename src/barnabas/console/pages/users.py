@@ -24,6 +24,7 @@ from barnabas.console.door import Mode
 from barnabas.console.form import member_of
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
 from barnabas.console.pages.topic import failing
+from barnabas.console.rendering import counted
 from barnabas.model.errors import BarnabasError, RequestError
 
 ITERATIONS = 8192
@@ -69,7 +70,7 @@ def routes(context: Context) -> list[Route]:
             rows,
             intro="Users that log in by SCRAM. Those of PLAIN are in the brokers' options, those "
             "of certificates in nobody's list.",
-            caption=f"{len(rows):,} users",
+            caption=counted(len(rows), "user"),
             command="barnabas users list",
             missing=[str(found)] if failed else [],
         )

@@ -32,7 +32,7 @@ def window(serving: Serving) -> ConsoleWindow:
             broker.logs,
             wall_ms=broker.now_ms,
             is_silent=lambda: broker.silence.is_silent,
-            reached_by=lambda: "PLAINTEXT",
+            reached_by=lambda: ("PLAINTEXT", "127.0.0.1"),
         )
 
     return serving.inside(build)

@@ -44,7 +44,7 @@ def test_the_list_has_states_and_lag(read: Site) -> None:
         ("7", 7, "skips 3 offsets"),
         ("99", 10, "skips 6 offsets"),
         ("-2", 2, "reads 2 offsets again"),
-        ("+1", 5, "skips 1 offsets"),
+        ("+1", 5, "skips 1 offset"),
         ("2020-01-01T00:00:00Z", 0, "reads 4 offsets again"),
         ("2040-01-01", 10, "skips 6 offsets"),
     ],
