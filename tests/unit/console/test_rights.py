@@ -16,6 +16,16 @@ from tests.unit.console.site import ADMIN, SECURED, TOKEN, Site, text_of
 from barnabas.console.door import Visitor
 from barnabas.model.visitor import Mode
 
+NOTHING_THERE = {
+    "/topics/orders/elect",
+    "/groups/billing/undo",
+    "/transactions/payments-1/abort",
+    "/reassign/cancel",
+    "/reassign/unthrottle",
+    "/users/remove",
+}
+"""Where the read-only console finds nothing to change, so that it sends no such request."""
+
 
 def prepare(site: Site) -> None:
     """Make the things that the actions are about, as a super user."""
@@ -112,12 +122,11 @@ def test_strangers_have_changed_nothing(secured: Site, before: list[Any]) -> Non
 def test_read_only_is_read_only(read_only: Site, path: str) -> None:
     answer = read_only.post(path, ACTIONS[path] | {"confirmed": "yes"})
     text = text_of(answer.text)
-    assert answer.status_code in (400, 403, 404, 409), (answer.status_code, text)
-    assert "barnabas.console.mode=read-only forbids it" in text or path in (
-        "/groups/billing/undo",  # there is nothing to undo
-        "/transactions/payments-1/abort",  # nor to abort
-        "/topics/orders/elect",
-    ), text
+    if path in NOTHING_THERE:
+        assert answer.status_code in (200, 404, 409), (answer.status_code, text)
+        return
+    assert answer.status_code in (403, 409), (answer.status_code, text)
+    assert "barnabas.console.mode=read-only forbids it" in text
 
 
 def test_read_only_has_changed_nothing(read_only: Site) -> None:

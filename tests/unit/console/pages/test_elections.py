@@ -59,7 +59,10 @@ def test_the_preferred_replica_leads_after_its_election(tmp_path: Path) -> None:
             assert row["election"] == "broker 1 becomes the leader"
             done = await second.do("/elections/elect", kind="preferred")
             assert "both-0: has its leader." in done
-        await neighbours.until(lambda: leader() == 1, "it leads")
+        await neighbours.until(
+            lambda: second.broker.cluster.topic("both").partitions[0].leader == 1,  # type: ignore[union-attr]
+            "it leads",
+        )
         assert await second.rows("/elections.json") == []
 
     play(tmp_path, scenario, auto_leader_rebalance_enable="false")

