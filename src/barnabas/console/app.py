@@ -174,6 +174,8 @@ def _handler(templates: Templates) -> Callable[[Request, Exception], Awaitable[R
 
     async def handle(request: Request, failure: Exception) -> Response:
         status, title, text = _described(failure)
+        if request.scope.get("is_live"):  # what is not a stream is put into the page
+            return templates.page(request, "live_end.html", {"error": text}, status=status)
         if request.url.path.endswith(".json"):
             return JSONResponse({"error": text}, status)
         return templates.page(

@@ -34,10 +34,10 @@ def lively(context: Context, page: Page, every_s: float = LIVE_S) -> Page:
     async def answer(request: Request) -> Response:
         if request.query_params.get("live") != "yes":
             return await page(request)
+        request.scope["is_live"] = True
         if context.session(request).streams >= STREAMS_MAX:
             text = f"You have {STREAMS_MAX} live pages already: close one of them."
-            return Response(text, 429, media_type="text/plain")
-        request.scope["is_live"] = True
+            raise HTTPException(429, text)
         first = await page(request)  # its errors get a status of their own
         if first.status_code != 200:
             return first

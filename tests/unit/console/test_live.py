@@ -73,8 +73,13 @@ def test_a_session_has_so_many_streams(site: Site, monkeypatch: pytest.MonkeyPat
     assert "close one of them" in answer.text
 
 
-def test_a_page_that_fails_at_once_has_its_status(site: Site) -> None:
-    assert site.get("/topics/absent?live=yes").status_code == 404
+@pytest.mark.parametrize("path", ["/topics/absent?live=yes", "/topics/absent/records/events"])
+def test_a_stream_that_cannot_begin_is_a_part_of_its_page(site: Site, path: str) -> None:
+    answer = site.get(path)
+    assert answer.status_code == 404
+    assert answer.text.startswith('<div class="finding bad" role="alert"><p>')
+    assert "absent" in answer.text
+    assert "<main" not in answer.text
 
 
 def test_updates_are_paused_by_a_link(site: Site) -> None:

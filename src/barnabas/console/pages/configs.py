@@ -1,4 +1,4 @@
-"""Options of a topic, a broker, the whole cluster or a group, with their sources; and changes."""
+"""Options of brokers, the cluster, topics, groups and client metrics: sources, changes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ KINDS = {
     "topic": ConfigResourceType.TOPIC,
     "group": ConfigResourceType.GROUP,
     "loggers": ConfigResourceType.BROKER_LOGGER,
+    "client-metrics": ConfigResourceType.CLIENT_METRICS,
 }
 COLUMNS = (
     Column("name", "Option", sorts=True),
@@ -107,7 +108,7 @@ def routes(context: Context) -> list[Route]:
             ],
             heads=["Of", "Option", "Now", "Then"],
             rows=[[f"{kind} {name}", option, old, new]],
-            needs=f"ALTER_CONFIGS on {'the cluster' if kind in ('broker', 'cluster', 'loggers') else f'{kind} {name}'}",  # noqa: E501
+            needs=f"ALTER_CONFIGS on {f'{kind} {name}' if kind in ('topic', 'group') else 'the cluster'}",
             command=f"barnabas configs alter {flag_of(kind, name)} {flag}",
         )
         return ask(context, request, plan)

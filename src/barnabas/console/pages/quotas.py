@@ -88,7 +88,7 @@ def routes(context: Context) -> list[Route]:
             rows,
             intro="Each broker applies a quota by itself, to all clients of a user or a client id "
             "together.",
-            caption=f"{len(rows):,} rows: quotas, and what brokers measure of clients",
+            caption="Limits, and what brokers measure of the clients that have them",
             command="barnabas quotas list",
             missing=missing,
             live=True,
@@ -149,7 +149,7 @@ def _rows(
     limits: Mapping[tuple[str, str], tuple[Mapping[str, str | None], float]],
     measured: Mapping[int, list[QuotaUsage]],
 ) -> list[Row]:
-    """Return a row for each limit and broker that measures it, and for other clients that are."""
+    """Return a row for each client or limit at each broker that measures it, and for the rest."""
     rows = []
     seen = set()
     for broker_id, usages in measured.items():
@@ -157,7 +157,8 @@ def _rows(
             who = _entity(each.entity), each.key
             seen.add(who)
             limit = limits[who][1] if who in limits else each.limit
-            rows.append(_row(each.entity, each.key, limit, broker_id, each))
+            if limit is not None:
+                rows.append(_row(each.entity, each.key, limit, broker_id, each))
     rows += [
         _row(entity, key, limit, None, None)
         for (who, key), (entity, limit) in limits.items()

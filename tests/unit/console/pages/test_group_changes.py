@@ -79,7 +79,7 @@ def test_a_member_is_removed(read: Site) -> None:
         assert "Members" in page
         preview = read.post("/groups/living/remove")
         shown = text_of(preview.text)
-        assert "reader <b> 127.0.0.1 reader-1 1" in shown, shown
+        assert "reader <b> /127.0.0.1 reader-1 1" in shown, shown
         assert read.post("/groups/living/remove", {"member": "member x"}).status_code == 404
         reset = read.post("/groups/living/reset", {"confirmed": "yes", "move": "orders:0:0"})
         assert reset.status_code == 409

@@ -61,6 +61,7 @@ def test_each_broker_that_measures_a_quota_has_a_row() -> None:
         2: [
             QuotaUsage({"user": "ada"}, "producer_byte_rate", 120.0, 100.0, 7.5),
             QuotaUsage({"client-id": "x"}, "consumer_byte_rate", 3.0, None, 0.0),
+            QuotaUsage({"client-id": "y"}, "consumer_byte_rate", 3.0, 12.0, 0.0),
         ],
     }
     rows = _rows(limits, measured)
@@ -68,7 +69,7 @@ def test_each_broker_that_measures_a_quota_has_a_row() -> None:
     assert shown == [
         ("user ada", 1, "50%", ""),
         ("user ada", 2, "120%", "warn"),
-        ("client-id x", 2, "", ""),
+        ("client-id y", 2, "25%", ""),
         ("user bob", None, "", ""),
     ]
 

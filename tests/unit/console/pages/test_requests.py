@@ -66,7 +66,7 @@ def test_a_user_without_rights_sees_no_requests(secured: Site) -> None:
     secured.log_in("alice", "alice-secret")
     page = text_of(secured.page("/requests"))
     assert "You may not see requests" in page
-    assert "Fetch" not in page.partition("You may not see")[2].partition("Slowest")[2][:200]
+    assert page.count("There were no requests.") == 2
     assert secured.get("/requests/latest.json").status_code == 403
     secured.log_in("admin", "admin-secret")
     assert secured.get("/requests/latest.json").status_code == 200

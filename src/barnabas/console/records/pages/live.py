@@ -48,6 +48,7 @@ class LiveRecords:
 
     async def events(self, request: Request) -> Response:
         """Stream new records; `Last-Event-ID` goes on where a stream broke."""
+        request.scope["is_live"] = True
         topic = request.path_params["topic"]
         session = self._reading.context.session(request)
         query = query_of(request)
