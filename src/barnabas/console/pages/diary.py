@@ -15,7 +15,7 @@ from barnabas.console.window import Diary
 from barnabas.diary.catalogue import EVENTS
 from barnabas.diary.entry import Entry
 
-ENTRIES_MAX = 1000
+ENTRIES_MAX = 500
 KINDS = tuple(dict.fromkeys(name.partition(".")[0] for name in EVENTS))
 NOT_SEEN = "You may not see the diary: this needs DESCRIBE on the cluster."
 

@@ -211,6 +211,8 @@ async def add_sizes(client: ClusterClient, rows: Sequence[Row]) -> None:
 
 def add_rates(context: Context, rows: Sequence[Row]) -> None:
     """Add to the rows of one page what passes this broker, known after two looks."""
+    if len(rows) > PAGE_ROWS:  # a file of all of them is no look
+        return
     now_s = asyncio.get_running_loop().time()
     for row in rows:
         counts = context.window.topic_counts(row["name"])
