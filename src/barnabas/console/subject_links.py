@@ -14,7 +14,7 @@ def link_of(subject: str) -> str:
     kind, colon, name = subject.partition(":")
     if colon:
         if kind == "client":
-            return why("client", name.rpartition("@")[2])
+            return why("client", name)
         if kind == "transaction":
             return f"/transactions/{segment(name)}"
         return PAGES[kind] + segment(name) if kind in PAGES and name else ""

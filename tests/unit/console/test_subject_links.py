@@ -14,7 +14,7 @@ from barnabas.console.subject_links import link_of
         ("topic:orders", "/topics/orders"),
         ("broker:2", "/brokers/2"),
         ("transaction:app-1", "/transactions/app-1"),
-        ("client:app@10.0.0.7", "/why?of=client&name=10.0.0.7"),
+        ("client:app@10.0.0.7", "/why?of=client&name=app%4010.0.0.7"),
         ("client:10.0.0.7", "/why?of=client&name=10.0.0.7"),
         ("orders-3", "/why?of=partition&name=orders-3"),
         ("my-topic-12", "/why?of=partition&name=my-topic-12"),
