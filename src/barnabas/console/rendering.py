@@ -8,6 +8,7 @@ something that it does not.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
@@ -149,6 +150,7 @@ class Templates:
                 "moment": moment,
                 "segment": segment,
                 "subject_link": link_of,
+                "shell": shlex.quote,
             }
         )
         self._environment.globals.update(
