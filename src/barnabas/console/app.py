@@ -103,6 +103,7 @@ def build_app(
             "version": window.version,
         },
     )
+    templates.compile()
     context = Context(door, window, _session, templates, exports)
     log_in = LogInPages(door, sessions, templates, now_s)
     routes: list[BaseRoute] = [
