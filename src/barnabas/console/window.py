@@ -19,6 +19,7 @@ from barnabas.model.observations import (
     Health,
     LogLine,
     LogState,
+    Replicas,
     RequestsSeen,
     RequestTimes,
     Sample,
@@ -34,6 +35,7 @@ __all__ = [
     "Health",
     "LogLine",
     "LogState",
+    "Replicas",
     "RequestTimes",
     "RequestsSeen",
     "Sample",
@@ -72,6 +74,9 @@ class Window(Protocol):
 
     def brokers(self) -> Sequence[BrokerSeen]:
         """Return the live brokers, by id."""
+
+    async def replicas_of(self, broker_id: int) -> Replicas:
+        """Return the replicas of a broker; walks the partitions of the cluster."""
 
     def health(self) -> Health:
         """Return what is wrong; walks the partitions, at most once in a second."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.model.ids import TopicPartition
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -56,6 +58,18 @@ class BrokerSeen:
     port: int
     rack: str | None
     is_controller: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """The replicas of one broker, according to the metadata of another, or its own."""
+
+    held: int
+    led: int
+    lagging: Sequence[TopicPartition]
+    """Where it is not in sync."""
+    leaderless: Sequence[TopicPartition]
+    """Where there is no leader."""
 
 
 @dataclass(frozen=True, slots=True)

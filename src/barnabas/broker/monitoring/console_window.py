@@ -25,6 +25,7 @@ from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import StorageError
+from barnabas.model.ids import TopicPartition
 from barnabas.model.observations import (
     BrokerSeen,
     Diary,
@@ -32,6 +33,7 @@ from barnabas.model.observations import (
     Health,
     LogLine,
     LogState,
+    Replicas,
     RequestsSeen,
     RequestTimes,
     Sample,
@@ -156,6 +158,30 @@ class ConsoleWindow:
             host = host or own_host or "localhost"
             seen.append(BrokerSeen(broker_id, host, port, view.rack, is_controller))
         return seen
+
+    async def replicas_of(self, broker_id: int) -> Replicas:
+        """Return the replicas of a broker, as this broker's metadata has them."""
+        held = led = looked_at = 0
+        lagging: list[TopicPartition] = []
+        leaderless: list[TopicPartition] = []
+        for name in list(self._cluster.topic_names):
+            topic = self._cluster.topic(name)
+            if topic is None:
+                continue
+            for index, each in enumerate(topic.partitions):
+                if broker_id not in each.replicas:
+                    continue
+                held += 1
+                led += each.leader == broker_id
+                if broker_id not in each.isr:
+                    lagging.append(TopicPartition(name, index))
+                if each.leader < 0:
+                    leaderless.append(TopicPartition(name, index))
+            looked_at += 1 + len(topic.partitions)
+            if looked_at >= SLICE:
+                looked_at = 0
+                await asyncio.sleep(0)
+        return Replicas(held, led, lagging, leaderless)
 
     def health(self) -> Health:
         """Return what was wrong at the last look, and who the controller is now."""

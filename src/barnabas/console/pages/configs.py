@@ -93,6 +93,7 @@ def routes(context: Context) -> list[Route]:
         hidden = before is not None and before.sensitive
         new = "its default" if delete else "[hidden]" if hidden else value
         flag = f"--delete {option}" if delete else f"--set {shlex.quote(f'{option}={new}')}"
+        owner = f"{kind} {name}" if kind in ("topic", "group") else "the cluster"
         plan = Plan(
             title="Change an option",
             text="The broker accepts this change. It takes effect at once.",
@@ -108,7 +109,7 @@ def routes(context: Context) -> list[Route]:
             ],
             heads=["Of", "Option", "Now", "Then"],
             rows=[[f"{kind} {name}", option, old, new]],
-            needs=f"ALTER_CONFIGS on {f'{kind} {name}' if kind in ('topic', 'group') else 'the cluster'}",
+            needs=f"ALTER_CONFIGS on {owner}",
             command=f"barnabas configs alter {flag_of(kind, name)} {flag}",
         )
         return ask(context, request, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 from starlette.requests import Request
@@ -134,7 +135,7 @@ def routes(context: Context) -> list[Route]:
                 for each in opened
             ],
             needs="ALTER on the cluster, READ on the topics",
-            command="barnabas transactions abort TOPIC --partition N --start-offset N",
+            command=_command(opened[0]) if opened else "",
         )
         return ask(context, request, plan)
 
@@ -144,6 +145,15 @@ def routes(context: Context) -> list[Route]:
         Route(one, transaction, methods=["GET"]),
         Route(f"{one}/abort", abort, methods=["POST"]),
     ]
+
+
+def _command(opened: OpenTransaction) -> str:
+    """Return the command that aborts a transaction on its first partition."""
+    topic, number = opened.partition
+    return (
+        f"barnabas transactions abort {shlex.quote(topic)} --partition {number} "
+        f"--start-offset {opened.start_offset}"
+    )
 
 
 async def add_ages(client: ClusterClient, rows: list[Row]) -> None:

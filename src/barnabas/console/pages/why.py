@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.admin.present_state import (
-    broker_state,
+    broker_texts,
     client_state,
     group_state,
     partition_state,
@@ -32,7 +32,7 @@ from barnabas.diary.concerns import (
     about_topic,
 )
 from barnabas.diary.entry import Entry
-from barnabas.model.errors import BarnabasError
+from barnabas.model.errors import BarnabasError, InvalidValueError
 from barnabas.model.ids import TopicPartition
 
 ENTRIES_MAX = 100
@@ -66,7 +66,7 @@ def routes(context: Context) -> list[Route]:
             "sees_diary": sees_broker(context, request),
         }
         if name:
-            question = question_of(kind, name[:NAME_MAX])
+            question = question_of(context, kind, name[:NAME_MAX])
             client = context.session(request).client
             # No request that describes one of these could deny it.
             if kind in ("broker", "client") and not values["sees_diary"]:
@@ -87,7 +87,7 @@ def routes(context: Context) -> list[Route]:
     return [Route("/why", why)]
 
 
-def question_of(kind: str, name: str) -> Question:
+def question_of(context: Context, kind: str, name: str) -> Question:
     """Return what is asked about something; raise HTTPException(400)."""
     if kind == "group":
         return Question(about_group(name), lambda client, found: group_state(client, name, found))
@@ -98,7 +98,7 @@ def question_of(kind: str, name: str) -> Question:
     if kind == "broker":
         broker_id = _index(name, "A broker is named by its id, such as 2.")
         return Question(
-            about_broker(broker_id), lambda client, found: broker_state(client, broker_id, found)
+            about_broker(broker_id), lambda client, found: state_of_broker(context, broker_id)
         )
     if kind == "partition":
         topic, _, number = name.rpartition("-")
@@ -110,6 +110,24 @@ def question_of(kind: str, name: str) -> Question:
             about_partition(*key), lambda client, found: partition_state(client, key, found)
         )
     raise HTTPException(400, f"of: {kind[:40]!r} must be one of {', '.join(KINDS)}.")
+
+
+async def state_of_broker(context: Context, broker_id: int) -> list[str]:
+    """Return the state of a broker in sentences; raise InvalidValueError if there is none."""
+    alive = {each.broker_id: each for each in context.window.brokers()}
+    seen = await context.window.replicas_of(broker_id)
+    found = alive.get(broker_id)
+    if found is None and not seen.held:
+        ids = ", ".join(map(str, sorted(alive)))
+        raise InvalidValueError(f"no broker {broker_id}; alive are {ids}")
+    return broker_texts(
+        "" if found is None else f"{found.host}:{found.port}",
+        seen.held,
+        seen.led,
+        seen.lagging,
+        seen.leaderless,
+        is_controller=found is not None and found.is_controller,
+    )
 
 
 def _index(text: str, wrong: str) -> int:
