@@ -43,6 +43,7 @@ PAGES = (
     "group_changes",
     "pipelines",
     "transactions",
+    "hanging",
     "moves",
     "relocations",
     "elections",

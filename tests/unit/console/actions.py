@@ -32,6 +32,7 @@ ACTIONS: dict[str, Fields] = {
     "/groups/billing/remove": {"member": "member somebody"},
     "/groups/billing/delete": {},
     "/transactions/payments-1/abort": {},
+    "/hanging-transactions/abort": {"topic": "orders"},
     "/reassign/start": {"move": "orders:0:0"},
     "/reassign/cancel": {"partition": "orders:0"},
     "/reassign/unthrottle": {"topics": "orders"},

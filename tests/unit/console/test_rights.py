@@ -20,6 +20,7 @@ NOTHING_THERE = {
     "/topics/orders/elect",
     "/groups/billing/undo",
     "/transactions/payments-1/abort",
+    "/hanging-transactions/abort",
     "/reassign/cancel",
     "/reassign/unthrottle",
     "/users/remove",

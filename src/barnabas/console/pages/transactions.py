@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 
 from starlette.requests import Request
@@ -22,6 +21,7 @@ from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
 from barnabas.console.live import lively
+from barnabas.console.pages.hanging import command_of
 from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 
@@ -82,7 +82,7 @@ def routes(context: Context) -> list[Route]:
             live=True,
         )
         page_of(rows, listing, request, default="-age_ms")
-        return respond(context, request, listing)
+        return respond(context, request, listing, "transactions.html")
 
     async def transaction(request: Request) -> Response:
         name = request.path_params["id"]
@@ -135,7 +135,7 @@ def routes(context: Context) -> list[Route]:
                 for each in opened
             ],
             needs="ALTER on the cluster, READ on the topics",
-            command=_command(opened[0]) if opened else "",
+            command=command_of(opened[0]) if opened else "",
         )
         return ask(context, request, plan)
 
@@ -145,15 +145,6 @@ def routes(context: Context) -> list[Route]:
         Route(one, transaction, methods=["GET"]),
         Route(f"{one}/abort", abort, methods=["POST"]),
     ]
-
-
-def _command(opened: OpenTransaction) -> str:
-    """Return the command that aborts a transaction on its first partition."""
-    topic, number = opened.partition
-    return (
-        f"barnabas transactions abort {shlex.quote(topic)} --partition {number} "
-        f"--start-offset {opened.start_offset}"
-    )
 
 
 async def add_ages(client: ClusterClient, rows: list[Row]) -> None:
