@@ -31,6 +31,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.types import Receive, Scope, Send
 
+from barnabas.console.folding import folded
 from barnabas.console.form import TOKEN_FIELD
 from barnabas.console.segments import segment
 from barnabas.console.session import Session
@@ -216,6 +217,7 @@ class Templates:
                 "moment": moment,
                 "segment": segment,
                 "subject_link": link_of,
+                "folded": folded,
                 "shell": shlex.quote,
             }
         )

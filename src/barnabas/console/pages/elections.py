@@ -28,7 +28,7 @@ TOPICS_MAX = 200
 """Topics of one page whose partitions are described."""
 PARTITIONS_MAX = 1000
 """Partitions of one election."""
-DIARY_ROWS = 50
+DIARY_ROWS = 200
 BACK = "/elections"
 NEEDS = "ALTER on the cluster"
 EVENTS = ("leader.elected", "partition.offline", "controller.elected", "controller.resigned")
