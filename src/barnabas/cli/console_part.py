@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from barnabas.broker.diary.cluster_diary import ClusterDiary
+from barnabas.broker.door.diary_topic import DiaryTopic
 from barnabas.broker.door.door import BrokerDoor
 from barnabas.broker.monitoring.console_window import ConsoleWindow
 from barnabas.broker.monitoring.request_view import RequestView
+from barnabas.cli.console_tls import ConsoleTls
 from barnabas.console.address import ConsoleAddress, check_exposure, parse_address
 from barnabas.console.server import ConsoleServer, Hosting
+from barnabas.diary.concerns import Concerns
 from barnabas.diary.sentences import sentence
 from barnabas.model.ids import ZERO_UUID, Uuid
-from barnabas.model.observations import DiaryEntry
+from barnabas.model.observations import Diary, DiaryEntry
 from barnabas.model.visitor import Mode
 
 if TYPE_CHECKING:
@@ -26,7 +30,9 @@ def console_address(options: BrokerOptions) -> ConsoleAddress | None:
     if options.barnabas_console_listener is None:
         return None
     address = parse_address(options.barnabas_console_listener)
-    check_exposure(address, insecure=options.barnabas_console_insecure)
+    check_exposure(
+        address, insecure=options.barnabas_console_insecure or options.barnabas_console_ssl_enable
+    )
     return address
 
 
@@ -34,10 +40,27 @@ class BrokerConsole:
     """The console of one broker that has started."""
 
     def __init__(self, broker: Broker, address: ConsoleAddress) -> None:
+        """Wire it; raise ConfigError if its TLS cannot be used."""
         from barnabas import __version__
 
         options = broker.options
-        self._door = BrokerDoor(broker, Mode(options.barnabas_console_mode))
+        self._tls = ConsoleTls(broker) if options.barnabas_console_ssl_enable else None
+        self._diary_topic = DiaryTopic(
+            broker.broker_id, broker.cluster, broker.partitions, broker.peers
+        )
+        written = broker.parts.diary
+        self._diary = ClusterDiary(
+            broker.journal.ring,
+            None if written is None else written.own_keys,
+            self._diary_topic.ends,
+            self._diary_topic.read,
+            broker.clock,
+        )
+        self._door = BrokerDoor(
+            broker,
+            Mode(options.barnabas_console_mode),
+            self._tls.principal_of if self._tls is not None else None,
+        )
         self.window = ConsoleWindow(
             broker.broker_id,
             __version__,
@@ -47,8 +70,8 @@ class BrokerConsole:
             broker.logs,
             wall_ms=broker.now_ms,
             is_silent=lambda: broker.silence.is_silent,
-            reached_by=lambda: broker.parts.network.listeners.inter_broker,
-            diary=partial(_entries, broker),
+            reached_by=partial(_reached_by, broker),
+            diary=partial(_entries, self._diary),
             lag_seconds=partial(_lag_seconds, broker),
             requests=RequestView(
                 broker.parts.request_metrics,
@@ -62,7 +85,9 @@ class BrokerConsole:
         )
         self._hosts = options.barnabas_console_hosts
         self._exports = options.barnabas_console_export_enable
-        self.server = ConsoleServer(address, self._load)
+        self.server = ConsoleServer(
+            address, self._load, self._tls.context if self._tls is not None else None
+        )
 
     def _load(self) -> Callable[[], Hosting]:
         """Import the web server and build the pages; this runs on a thread."""
@@ -83,19 +108,23 @@ class BrokerConsole:
         """Listen; raise ConfigError if the address cannot be bound."""
         await self.server.start()
         await self.window.start()
+        if self._tls is not None:
+            self._tls.start()
 
     async def stop(self) -> None:
         """Close the console's connections, and look no more."""
         await self.server.stop()
         await self.window.stop()
+        if self._tls is not None:
+            await self._tls.stop()
         self._door.close()
+        self._diary_topic.close()
 
 
-def _entries(broker: Broker, subject: str, limit: int) -> Sequence[DiaryEntry]:
-    """Return entries of the broker's diary, the newest first: all, or those about a subject."""
-    ring = broker.journal.ring
-    entries = ring.about(subject) if subject else list(ring)
-    return [
+async def _entries(diary: ClusterDiary, limit: int, wanted: Concerns | None) -> Diary:
+    """Return the newest entries of the cluster's diary: all, or those that are wanted."""
+    await diary.refresh()
+    entries = [
         DiaryEntry(
             each.last_ms or each.at_ms,
             each.event,
@@ -104,9 +133,17 @@ def _entries(broker: Broker, subject: str, limit: int) -> Sequence[DiaryEntry]:
             sentence(each.event, each.cause, each.data),
             each.data,
             each.count,
+            each.broker,
         )
-        for each in entries[: -limit - 1 : -1]
+        for each in diary.entries(limit, wanted or (lambda entry: True))
     ]
+    return Diary(entries, diary.failure)
+
+
+def _reached_by(broker: Broker) -> tuple[str, str]:
+    """Return the listener by which brokers reach each other, and this broker's host there."""
+    name = broker.parts.network.listeners.inter_broker
+    return name, next((each.host for each in broker.endpoints if each.name == name), "")
 
 
 def _topic_id(broker: Broker, name: str) -> Uuid:

@@ -256,11 +256,12 @@ async def _serve_until(
     output.broker_id = broker.broker_id
     if options.barnabas_console_listener is not None:
         assert address is not None
-        console = BrokerConsole(broker, address)
         try:
+            console = BrokerConsole(broker, address)
             await console.start()
         except BaseException:
-            await console.stop()
+            if console is not None:
+                await console.stop()
             await broker.stop()
             raise
         hints = [f"console on {console.server.url}", *hints]

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 
+from barnabas.admin.hanging import find_hanging
 from barnabas.admin.transactions import (
     DescribedTransaction,
     OpenTransaction,
@@ -15,7 +16,6 @@ from barnabas.admin.transactions import (
     open_transactions,
 )
 from barnabas.cli.arguments import add_action, index
-from barnabas.cli.hanging import find_hanging
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.partitions import existing_partitions
 from barnabas.cli.session import run
@@ -204,10 +204,13 @@ def _open(arguments: argparse.Namespace) -> None:
 def _find_hanging(arguments: argparse.Namespace) -> None:
     now_ms = int(time.time() * 1000)
     silent_since_ms = now_ms - arguments.max_transaction_timeout * 60_000
-    found = run(
-        arguments,
-        lambda client: find_hanging(client, arguments.topic, arguments.broker, silent_since_ms),
-    )
+
+    async def find(client: ClusterClient) -> list[OpenTransaction]:
+        if arguments.topic is not None:
+            await existing_partitions(client, arguments.topic, None)  # raises if there is none
+        return await find_hanging(client, arguments.topic, arguments.broker, silent_since_ms)
+
+    found = run(arguments, find)
     if arguments.json:
         print_json([{"topic": each.partition.topic, **_document(each)} for each in found])
         return

@@ -8,19 +8,27 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 
 from barnabas.admin.diary import read_diary
-from barnabas.cli.arguments import add_action, count, index
-from barnabas.cli.diary import document, lines, since
-from barnabas.cli.output import print_json
-from barnabas.cli.present_state import (
+from barnabas.admin.present_state import (
     broker_state,
     client_state,
     group_state,
     partition_state,
     topic_state,
 )
+from barnabas.cli.arguments import add_action, count, index
+from barnabas.cli.diary import document, lines, since
+from barnabas.cli.output import print_json
 from barnabas.cli.session import run
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.diary import subjects
+from barnabas.diary.concerns import (
+    Concerns,
+    about_broker,
+    about_client,
+    about_group,
+    about_partition,
+    about_topic,
+)
 from barnabas.diary.entry import Entry
 from barnabas.metadata.partition_for import partition_for
 from barnabas.model.errors import InvalidValueError
@@ -31,8 +39,6 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 State = Callable[[ClusterClient, list[Entry]], Awaitable[list[str]]]
 """Returns the present state in sentences; the entries are those about its subject."""
-
-Concerns = Callable[[Entry], bool]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -122,36 +128,27 @@ def _topic_partition(text: str) -> TopicPartition:
 
 def _group(arguments: argparse.Namespace) -> int:
     name: str = arguments.name
-    subject = subjects.group(name)
-
-    def is_about(entry: Entry) -> bool:
-        return entry.subject == subject
 
     async def state(client: ClusterClient, entries: list[Entry]) -> list[str]:
         return await group_state(client, name, entries)
 
-    async def wider(client: ClusterClient) -> Concerns:
-        """Include the partition that stores the group: its leader is the group's coordinator."""
+    async def concerns(client: ClusterClient) -> Concerns:
         view = await client.refresh([OFFSETS_TOPIC])
         topic = view.topics.get(OFFSETS_TOPIC)
         if topic is None or not topic.partitions:
-            return is_about
-        own = subjects.partition(OFFSETS_TOPIC, partition_for(name, len(topic.partitions)))
-        return lambda entry: (
-            is_about(entry)
-            or (entry.subject == own and entry.event in ("leader.elected", "partition.offline"))
-        )
+            return about_group(name)
+        number = partition_for(name, len(topic.partitions))
+        return about_group(name, subjects.partition(OFFSETS_TOPIC, number))
 
-    return _answer(arguments, subject, wider, state)
+    return _answer(arguments, subjects.group(name), concerns, state)
 
 
 def _partition(arguments: argparse.Namespace) -> int:
     key: TopicPartition = arguments.name
-    subject = subjects.partition(*key)
     return _answer(
         arguments,
-        subject,
-        _fixed(lambda entry: entry.subject == subject or entry.data.get("partition") == subject),
+        subjects.partition(*key),
+        _fixed(about_partition(*key)),
         lambda client, entries: partition_state(client, key, entries),
     )
 
@@ -161,57 +158,29 @@ def _client(arguments: argparse.Namespace) -> int:
     return _answer(
         arguments,
         f"client {name}",
-        _fixed(lambda entry: entry.concerns(name)),
+        _fixed(about_client(name)),
         lambda client, entries: client_state(client, name, entries),
     )
 
 
 def _broker(arguments: argparse.Namespace) -> int:
     number: int = arguments.number
-    subject = subjects.broker(number)
-    named = ("leader", "previous")
-
-    def concerns(entry: Entry) -> bool:
-        return (
-            entry.subject == subject
-            or any(entry.data.get(name) == number for name in named)
-            or number in entry.data.get("removed", ())
-            or any(
-                isinstance(each, dict) and each.get("id") == number
-                for each in entry.data.get("replicas", ())
-            )
-        )
-
     return _answer(
         arguments,
-        subject,
-        _fixed(concerns),
+        subjects.broker(number),
+        _fixed(about_broker(number)),
         lambda client, entries: broker_state(client, number, entries),
     )
 
 
 def _topic(arguments: argparse.Namespace) -> int:
     name: str = arguments.name
-    own = subjects.topic(name)
-
-    def concerns(entry: Entry) -> bool:
-        return (
-            entry.subject == own
-            or _topic_of(entry.subject) == name
-            or _topic_of(str(entry.data.get("partition", ""))) == name
-        )
-
     return _answer(
         arguments,
-        own,
-        _fixed(concerns),
+        subjects.topic(name),
+        _fixed(about_topic(name)),
         lambda client, entries: topic_state(client, name, entries),
     )
-
-
-def _topic_of(partition: str) -> str | None:
-    topic, _, number = partition.rpartition("-")
-    return topic if number.isdecimal() and ":" not in topic else None
 
 
 def _fixed(concerns: Concerns) -> Callable[[ClusterClient], Awaitable[Concerns]]:

@@ -49,11 +49,12 @@ def parse_address(text: str) -> ConsoleAddress:
 
 
 def check_exposure(address: ConsoleAddress, *, insecure: bool) -> None:
-    """Raise ConfigError for an address that others can reach, unless that is wanted."""
+    """Raise ConfigError for an address that others can reach without TLS, unless that is wanted."""
     if not address.is_loopback and not insecure:
         raise ConfigError(
-            f"{OPTION}={address}: the console has no TLS of its own, so it listens on a loopback "
-            "address unless barnabas.console.insecure=true; put a proxy with TLS in front of it"
+            f"{OPTION}={address}: without TLS the console listens on a loopback address; set "
+            "barnabas.console.ssl.enable=true, or barnabas.console.insecure=true if a proxy with "
+            "TLS is in front of it"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -21,7 +22,7 @@ from barnabas.console.address import ConsoleAddress, Hosts
 from barnabas.console.client import DoorClient
 from barnabas.console.context import Context
 from barnabas.console.door import Door
-from barnabas.console.guard import COOKIE, SECURE_COOKIE, Guard
+from barnabas.console.guard import CERTIFICATE, COOKIE, SECURE_COOKIE, Guard
 from barnabas.console.log_in import LogInPages
 from barnabas.console.rendering import Templates
 from barnabas.console.session import Session, Sessions
@@ -42,12 +43,18 @@ PAGES = (
     "group_changes",
     "pipelines",
     "transactions",
+    "hanging",
     "moves",
     "relocations",
-    "security",
+    "elections",
+    "acls",
+    "users",
+    "quotas",
     "configs",
     "requests",
+    "clients",
     "diary",
+    "why",
     "logs",
 )
 RECORDS = "barnabas.console.records.pages"
@@ -97,6 +104,7 @@ def build_app(
             "version": window.version,
         },
     )
+    templates.compile()
     context = Context(door, window, _session, templates, exports)
     log_in = LogInPages(door, sessions, templates, now_s)
     routes: list[BaseRoute] = [
@@ -130,20 +138,34 @@ def _session_or_none(request: Request) -> Session | None:
 
 
 def _finder(door: Door, sessions: Sessions) -> Callable[[Request], Session | None]:
-    """Return what finds sessions; without a log-in, all browsers of an address share one."""
-    shared: dict[str, str] = {}
+    """Return what finds sessions: by the cookie of a log-in, else by the browser's certificate.
+
+    All browsers of an address with the same certificate share a session; without a log-in, those
+    without a certificate, too.
+    """
+    shared: dict[tuple[str, bytes], str] = {}
 
     def find(request: Request) -> Session | None:
         if door.mechanisms:
             key = request.cookies.get(SECURE_COOKIE) or request.cookies.get(COOKIE) or ""
-            return sessions.find(key)
+            session = sessions.find(key)
+            if session is not None:
+                return session
+        certificate = request.scope.get("state", {}).get(CERTIFICATE)
+        if certificate is None and door.mechanisms:
+            return None
         host = request.client.host if request.client is not None else ""
-        session = sessions.find(shared.get(host, ""))
+        who = host, sha256(certificate or b"").digest()
+        session = sessions.find(shared.get(who, ""))
         if session is None:
             if len(shared) > 2 * 1000:
                 shared.clear()
-            session = sessions.begin(door.anonymous(host))
-            shared[host] = session.key
+            session = sessions.begin(
+                door.anonymous(host)
+                if certificate is None
+                else door.by_certificate(certificate, host)
+            )
+            shared[who] = session.key
         return session
 
     return find
@@ -154,6 +176,8 @@ def _handler(templates: Templates) -> Callable[[Request, Exception], Awaitable[R
 
     async def handle(request: Request, failure: Exception) -> Response:
         status, title, text = _described(failure)
+        if request.scope.get("is_live"):  # what is not a stream is put into the page
+            return templates.page(request, "live_end.html", {"error": text}, status=status)
         if request.url.path.endswith(".json"):
             return JSONResponse({"error": text}, status)
         return templates.page(
@@ -176,6 +200,8 @@ def _described(failure: Exception) -> tuple[int, str, str]:
             return 403, "Not allowed", text
         if failure.code in ABSENT:
             return 404, "Not found", text
+        if text.upper().replace(" ", "_") == failure.code.name:  # it was sent without a reason
+            text = failure.code.meaning
         return 409, "The broker rejected this", f"{failure.code.name}: {text}"
     if isinstance(failure, KafkaTimeoutError | NetworkError):
         return 504, "No answer", str(failure)

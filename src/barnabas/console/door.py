@@ -44,6 +44,9 @@ class Door(Protocol):
     async def log_in(self, name: str, password: str, host: str) -> Visitor:
         """Check credentials as the broker's listeners do; raise LoginRejected."""
 
+    def by_certificate(self, der: bytes, host: str) -> Visitor:
+        """Return whom a browser's certificate (DER) names; raise LoginRejected if nobody."""
+
     def anonymous(self, host: str) -> Visitor:
         """Return the visitor of a console without log-in."""
 

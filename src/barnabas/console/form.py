@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -12,6 +14,8 @@ from barnabas.console.session import Session
 BODY_BYTES_MAX = 2 * 1024 * 1024
 FIELDS_MAX = 2000
 TOKEN_FIELD = "_token"
+
+EnumType = TypeVar("EnumType", bound=IntEnum)
 
 
 class Form:
@@ -71,3 +75,11 @@ async def read_fields(request: Request) -> Form:
         raise HTTPException(400, "The form is unreadable.") from failure
     # Browsers send text areas with CRLF.
     return Form([(name, value.replace("\r\n", "\n")) for name, value in fields])
+
+
+def member_of(kind: type[EnumType], name: str) -> EnumType:
+    """Return the member of an enumeration; raise HTTPException(400)."""
+    try:
+        return kind[name]
+    except KeyError:
+        raise HTTPException(400, f"{name[:40]!r} is not a {kind.__name__}.") from None

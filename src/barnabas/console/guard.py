@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from barnabas.console.address import Hosts
+from barnabas.console.door import LoginRejected
 from barnabas.console.form import BODY_BYTES_MAX
 from barnabas.console.session import Session
 from barnabas.console.static_files import PREFIX
@@ -23,6 +24,8 @@ logger = logging.getLogger("barnabas.console")
 
 COOKIE, SECURE_COOKIE = "barnabas", "__Host-barnabas"
 LOG_IN = "/login"
+CERTIFICATE = "certificate"
+"""Where the state of a request has the certificate (DER) that its browser has shown, if any."""
 SAFE_METHODS = ("GET", "HEAD")
 
 HEADERS = {
@@ -43,7 +46,10 @@ class Guard:
     """An application behind checks."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts, find: Callable[[Request], Session | None]):
-        """`find` returns the session of a request, or None if one must log in first."""
+        """`find` returns the session of a request, or None if one must log in first.
+
+        It raises LoginRejected for a certificate that names nobody.
+        """
         self._app = app
         self._hosts = hosts
         self._find = find
@@ -87,7 +93,10 @@ class Guard:
     def _without_session(self, request: Request) -> Response | None:
         """Return the way to the log-in for a request that needs a session and has none."""
         path = request.url.path
-        session = self._find(request)
+        try:
+            session = self._find(request)
+        except LoginRejected as failure:
+            return _plain(403, str(failure))
         request.scope["session"] = session
         if session is not None or _is_file(request) or path == LOG_IN:
             return None

@@ -9,7 +9,7 @@ from barnabas.console.window import Directory, Health, Sample
 
 NAMED_MAX = 3
 DISK_LOW, DISK_FULL = 0.15, 0.05
-LAG_MS_MAX = 100.0
+LAG_MS_MAX = 250.0
 BUSY_MAX = 0.85
 RECENT = 12
 """Samples, of five seconds each, that an average is made of."""
@@ -74,7 +74,7 @@ def findings(
                 f"{_named(totals.offline_in)}.",
                 "None of their in-sync replicas is alive. Start the brokers that have them. If "
                 "their data is lost for good, an unclean election trades lost records for service.",
-                "/topics?sort=-offline",
+                "/elections",
             )
         )
     if totals.under_replicated:
@@ -85,6 +85,17 @@ def findings(
                 f"replicas, in {_named(totals.under_replicated_in)}.",
                 "A broker is down or cannot keep up. While it lasts, fewer failures can be "
                 "survived.",
+                "/topics?sort=-under_replicated",
+            )
+        )
+    if health.under_min_isr_count:
+        found.append(
+            Finding(
+                "bad",
+                f"{_count(health.under_min_isr_count, 'partition')} led by this broker with fewer "
+                "in-sync replicas than min.insync.replicas.",
+                "Producers with acks=all are rejected there. Start the brokers of the missing "
+                "replicas, or see why they are not in sync.",
                 "/topics?sort=-under_replicated",
             )
         )

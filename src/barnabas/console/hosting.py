@@ -18,6 +18,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from barnabas.console.guard import CERTIFICATE
 from barnabas.console.server import CONNECTIONS_MAX
 
 HEAD_BYTES_MAX = 32 * 1024
@@ -73,6 +74,9 @@ class LimitedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        tls = transport.get_extra_info("ssl_object")
+        # Requests have a copy of it as `scope["state"]`.
+        self.app_state = {} if tls is None else {CERTIFICATE: tls.getpeercert(binary_form=True)}
         if len(self.connections) > CONNECTIONS_MAX:
             transport.abort()
             return

@@ -66,8 +66,17 @@ class Listing:
     searches: bool = False
     missing: list[str] = field(default_factory=list)
     """What could not be asked."""
+    page: str = ""
+    """The path of the page that it is a part of, if that is another than its own."""
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """Further filters, as they are in the address."""
     live: bool = False
-    """Whether it is updated while somebody looks."""
+    """Whether it is updated while it is looked at."""
+
+    @property
+    def data_columns(self) -> list[Column]:
+        """The columns that files have, too: not those that only lead to forms."""
+        return [each for each in self.columns if each.kind != "action"]
 
     @property
     def query(self) -> str:
@@ -77,22 +86,22 @@ class Listing:
     @property
     def first_page(self) -> str:
         """The address of the first page."""
-        return self.base + self._query()
+        return (self.page or self.base) + self._query()
 
     @property
     def next_page(self) -> str:
         """The address of the next page."""
-        return self.base + self._query(after=self.next)
+        return (self.page or self.base) + self._query(after=self.next)
 
     def sorted_by(self, key: str) -> str:
         """Return the address of the list in another order; of its reverse if it is this one."""
         if key == self.sort and self.ascending:
             key = f"-{key}"
-        return self.base + self._query(sort=key)
+        return (self.page or self.base) + self._query(sort=key)
 
     def _query(self, **changes: str) -> str:
         sort = self.sort if self.ascending else f"-{self.sort}"
-        given = {"q": self.q, "sort": sort if self.sort else "", **changes}
+        given = {"q": self.q, **self.filters, "sort": sort if self.sort else "", **changes}
         kept = {name: value for name, value in given.items() if value}
         return f"?{urlencode(kept)}" if kept else ""
 
@@ -181,7 +190,7 @@ def respond(
         return JSONResponse(
             {
                 "rows": [
-                    {column.key: _json(row[column.key]) for column in listing.columns}
+                    {column.key: _json(row[column.key]) for column in listing.data_columns}
                     for row in listing.rows
                 ],
                 "missing": listing.missing,
@@ -204,9 +213,9 @@ def _json(value: Any) -> Any:
 def _csv(listing: Listing) -> Response:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow([column.key for column in listing.columns])
+    writer.writerow([column.key for column in listing.data_columns])
     for row in listing.rows:
-        writer.writerow([csv_cell(row[column.key]) for column in listing.columns])
+        writer.writerow([csv_cell(row[column.key]) for column in listing.data_columns])
     name = listing.base.strip("/").replace("/", "-").replace("%", "_")
     return Response(
         text.getvalue().encode("utf-8", "replace"),

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from barnabas.console.context import Context
+from barnabas.console.rendering import Page as Rendered
 from barnabas.model.errors import BarnabasError
 
 Page = Callable[[Request], Awaitable[Response]]
@@ -34,11 +35,11 @@ def lively(context: Context, page: Page, every_s: float = LIVE_S) -> Page:
     async def answer(request: Request) -> Response:
         if request.query_params.get("live") != "yes":
             return await page(request)
+        request.scope["is_live"] = True
         if context.session(request).streams >= STREAMS_MAX:
             text = f"You have {STREAMS_MAX} live pages already: close one of them."
-            return Response(text, 429, media_type="text/plain")
-        request.scope["is_live"] = True
-        first = await page(request)  # its errors get a status of their own
+            raise HTTPException(429, text)
+        first = await finished(page, request)  # its errors get a status of their own
         if first.status_code != 200:
             return first
         return StreamingResponse(
@@ -48,6 +49,14 @@ def lively(context: Context, page: Page, every_s: float = LIVE_S) -> Page:
         )
 
     return answer
+
+
+async def finished(page: Page, request: Request) -> Response:
+    """Return the response of a page with its whole body."""
+    response = await page(request)
+    if isinstance(response, Rendered):
+        await response.finish()
+    return response
 
 
 async def _events(
@@ -65,7 +74,7 @@ async def _events(
             await asyncio.sleep(every_s)
             if session.ended:
                 return
-            now = bytes((await page(request)).body).decode()
+            now = bytes((await finished(page, request)).body).decode()
             if now != text:
                 text, said_s = now, loop.time()
                 yield event(text)

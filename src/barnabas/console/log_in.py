@@ -76,7 +76,8 @@ class LogInPages:
         session = self._sessions.begin(visitor)
         response = RedirectResponse(wanted, 303)
         # Behind a proxy with TLS the browser says so in its origin.
-        secure = request.headers.get("origin", "").startswith("https://")
+        origin = request.headers.get("origin", "")
+        secure = request.url.scheme == "https" or origin.startswith("https://")
         response.set_cookie(
             SECURE_COOKIE if secure else COOKIE,
             session.key,

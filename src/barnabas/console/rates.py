@@ -26,7 +26,7 @@ class Rates:
         self._looks: OrderedDict[Hashable, deque[tuple[float, tuple[float, ...]]]] = OrderedDict()
 
     def note(self, key: Hashable, now_s: float, *values: float) -> None:
-        """Take a look; one with fewer or smaller numbers begins anew."""
+        """Take a look; fewer or smaller numbers than before begin from scratch."""
         looks = self._looks.get(key)
         if looks is None:
             looks = self._looks[key] = deque(maxlen=LOOKS_MAX)

@@ -7,26 +7,41 @@ something that it does not.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    pass_context,
+)
+from jinja2.bccache import Bucket
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
+from starlette.types import Receive, Scope, Send
 
+from barnabas.console.folding import folded
 from barnabas.console.form import TOKEN_FIELD
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.console.static_files import StaticFiles
+from barnabas.console.subject_links import link_of
 from barnabas.console.zone import written, zone_name, zone_of
 
 TEMPLATES = Path(__file__).parent / "templates"
+AT_ONCE_S = 0.002
+"""How long a page is made before the loop may run."""
 
 _zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
 """The zone of the page that is being rendered: macros do not have the page's values."""
@@ -59,6 +74,11 @@ def number(value: float | None) -> str:
     if isinstance(value, int) or value == int(value):
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def counted(count: int, what: str) -> str:
+    """Return a count with its noun: `1 record`, `1,000 records`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def size(value: float | None) -> str:
@@ -109,6 +129,60 @@ def _finalize(value: object) -> object:
     return visible(value) if isinstance(value, str) else value
 
 
+class Page(HTMLResponse):
+    """A page whose text is made piece by piece, between which the broker's loop runs."""
+
+    def __init__(self, pieces: Callable[[], Iterator[str]], zone: tzinfo, status: int) -> None:
+        super().__init__("", status)
+        self._pieces: Callable[[], Iterator[str]] | None = pieces
+        self._page_zone = zone
+
+    async def finish(self) -> None:
+        """Make the text; it is the body then. Repeating this is a no-op."""
+        if self._pieces is None:
+            return
+        loop = asyncio.get_running_loop()
+        token = _zone.set(self._page_zone)
+        made = []
+        since_s = loop.time()
+        try:
+            for piece in self._pieces():
+                made.append(piece)
+                if loop.time() - since_s > AT_ONCE_S:
+                    await asyncio.sleep(0)
+                    since_s = loop.time()
+        finally:
+            _zone.reset(token)
+        self.body = "".join(made).encode()
+        self.headers["content-length"] = str(len(self.body))
+        self._pieces = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Make the text, and send it."""
+        await self.finish()
+        await super().__call__(scope, receive, send)
+
+
+class _Compiled(BytecodeCache):
+    """Templates that were compiled in this process."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give a template its code if there is one."""
+        code = self._code.get(bucket.key + bucket.checksum)
+        if code is not None:
+            bucket.bytecode_from_string(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a template's code."""
+        self._code[bucket.key + bucket.checksum] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
 class Templates:
     """Renders pages; what a page always needs is added here."""
 
@@ -130,16 +204,21 @@ class Templates:
             lstrip_blocks=True,
             finalize=_finalize,
             auto_reload=False,
+            bytecode_cache=_COMPILED,
         )
         self._environment.filters.update(
             {
                 "visible": visible,
                 "number": number,
+                "counted": counted,
                 "size": size,
                 "duration": duration,
                 "exact": exact,
                 "moment": moment,
                 "segment": segment,
+                "subject_link": link_of,
+                "folded": folded,
+                "shell": shlex.quote,
             }
         )
         self._environment.globals.update(
@@ -153,6 +232,11 @@ class Templates:
             }
         )
 
+    def compile(self) -> None:
+        """Compile all templates; the first pages would do that on the loop."""
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)
+
     def page(
         self,
         request: Request,
@@ -161,14 +245,25 @@ class Templates:
         *,
         status: int = 200,
         live: str = "",
-    ) -> HTMLResponse:
+    ) -> Page:
         """Return a page made from a template; in a stream only its live part, which has its own."""
         if live and request.scope.get("is_live"):
             name = live
-        return HTMLResponse(self.render(request, name, values), status)
+        given = self._values(request, values)
+        template = self._environment.get_template(name)
+        return Page(lambda: template.generate(given), zone_of(given["zone"]), status)
 
     def render(self, request: Request, name: str, values: Mapping[str, Any] | None = None) -> str:
-        """Return the text of a page, or of a part of one."""
+        """Return the text of a part of a page that is small."""
+        given = self._values(request, values)
+        token = _zone.set(zone_of(given["zone"]))
+        try:
+            return self._environment.get_template(name).render(given)
+        finally:
+            _zone.reset(token)
+
+    def _values(self, request: Request, values: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return what a template is given."""
         session = self._session_of(request)
         given: dict[str, Any] = {
             "request": request,
@@ -178,24 +273,13 @@ class Templates:
             "theme": theme(request),
             "zone": zone_name(request),
         }
-        token = _zone.set(zone_of(given["zone"]))
-        try:
-            return self._environment.get_template(name).render(given | dict(values or {}))
-        finally:
-            _zone.reset(token)
+        return given | dict(values or {})
 
 
 def theme(request: Request) -> str:
     """Return the theme that was chosen: light, dark, or the system's (auto)."""
     chosen = request.cookies.get("barnabas-theme", "")
     return chosen if chosen in ("light", "dark") else "auto"
-
-
-def segment(value: str) -> str:
-    """Return a string as one segment of an address: slashes and dots too are escaped."""
-    quoted = quote(value, safe="", errors="surrogatepass")
-    # Browsers resolve these before they ask.
-    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
 
 @pass_context

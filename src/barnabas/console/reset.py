@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from barnabas.admin.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.console.rendering import counted
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 
@@ -37,9 +38,9 @@ class Move:
         if self.committed is None:
             return "starts here"
         if self.target < self.committed:
-            return f"reads {self.committed - self.target:,} offsets again"
+            return f"reads {counted(self.committed - self.target, 'offset')} again"
         if self.target > self.committed:
-            return f"skips {self.target - self.committed:,} offsets"
+            return f"skips {counted(self.target - self.committed, 'offset')}"
         return "stays"
 
 

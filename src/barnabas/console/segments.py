@@ -5,7 +5,7 @@ Route("/groups/{group:segment}", page)
 
 from __future__ import annotations
 
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from starlette.convertors import CONVERTOR_TYPES, Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -25,9 +25,14 @@ class SegmentConvertor(Convertor[str]):
 
     def to_string(self, value: str) -> str:
         """Return the segment for a string."""
-        from barnabas.console.rendering import segment
-
         return segment(value)
+
+
+def segment(value: str) -> str:
+    """Return a string as one segment of an address: slashes and dots too are escaped."""
+    quoted = quote(value, safe="", errors="surrogatepass")
+    # Browsers resolve these before they ask.
+    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
 
 def register() -> None:

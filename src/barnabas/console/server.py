@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import ssl
 from collections.abc import Callable
 from typing import Protocol, cast
 
@@ -22,6 +23,7 @@ HELD_BYTES_MAX = 64 * 1024
 CONNECTIONS_MAX = 256
 """Further ones are closed at once; a browser opens six."""
 HELD_S_MAX = 30.0
+HANDSHAKE_S_MAX = 10.0
 STOP_S = 2.0
 
 MISSING = """\
@@ -46,10 +48,16 @@ class Hosting(Protocol):
 class ConsoleServer:
     """Listens for browsers, and loads what answers them when the first one connects."""
 
-    def __init__(self, address: ConsoleAddress, load: Callable[[], Callable[[], Hosting]]) -> None:
+    def __init__(
+        self,
+        address: ConsoleAddress,
+        load: Callable[[], Callable[[], Hosting]],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         """`load` runs on a thread, and returns a function that is called on the loop."""
         self.address = address
         self._load = load
+        self._tls = tls
         self._hosting: Hosting | None = None
         self._loading: asyncio.Task[None] | None = None
         self._held: set[Held] = set()
@@ -61,7 +69,12 @@ class ConsoleServer:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                self._protocol, self.address.host, self.address.port, backlog=64
+                self._protocol,
+                self.address.host,
+                self.address.port,
+                backlog=64,
+                ssl=self._tls,
+                ssl_handshake_timeout=HANDSHAKE_S_MAX if self._tls else None,
             )
         except OSError as failure:
             why = os.strerror(failure.errno) if failure.errno and failure.errno > 0 else failure
@@ -78,7 +91,8 @@ class ConsoleServer:
         host = self.address.host
         if host in ("", "0.0.0.0", "::"):
             host = "localhost"
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.address.port}/"
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.address.port}/"
 
     @property
     def is_loaded(self) -> bool:

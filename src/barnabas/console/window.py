@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from barnabas.diary.concerns import Concerns
 from barnabas.model.observations import (
     BrokerSeen,
+    Diary,
     DiaryEntry,
     Directory,
     Health,
     LogLine,
     LogState,
+    Replicas,
     RequestsSeen,
     RequestTimes,
     Sample,
@@ -26,11 +29,13 @@ from barnabas.model.observations import (
 
 __all__ = [
     "BrokerSeen",
+    "Diary",
     "DiaryEntry",
     "Directory",
     "Health",
     "LogLine",
     "LogState",
+    "Replicas",
     "RequestTimes",
     "RequestsSeen",
     "Sample",
@@ -70,11 +75,14 @@ class Window(Protocol):
     def brokers(self) -> Sequence[BrokerSeen]:
         """Return the live brokers, by id."""
 
+    async def replicas_of(self, broker_id: int) -> Replicas:
+        """Return the replicas of a broker; walks the partitions of the cluster."""
+
     def health(self) -> Health:
         """Return what is wrong; walks the partitions, at most once in a second."""
 
-    def diary(self, subject: str = "", limit: int = 100) -> Sequence[DiaryEntry] | None:
-        """Return the newest entries of the diary first, or of one subject; None without a diary."""
+    async def diary(self, limit: int = 100, wanted: Concerns | None = None) -> Diary:
+        """Return the newest entries of the cluster's diary: all, or those that are wanted."""
 
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, where it is known."""
@@ -84,7 +92,7 @@ class Window(Protocol):
     ) -> Sequence[LogLine]:
         """Return the last lines of the broker's log, the newest first.
 
-        From a level on, of a logger and those below it, with a text in any case.
+        From a level on, of a logger and those below it, containing `text` in any case.
         """
 
     def requests(self) -> RequestsSeen:

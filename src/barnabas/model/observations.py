@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.model.ids import TopicPartition
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -59,6 +61,18 @@ class BrokerSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Replicas:
+    """The replicas of one broker, according to the metadata of another, or its own."""
+
+    held: int
+    led: int
+    lagging: Sequence[TopicPartition]
+    """Where it is not in sync."""
+    leaderless: Sequence[TopicPartition]
+    """Where there is no leader."""
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """What this broker knows of problems of the cluster."""
 
@@ -87,6 +101,17 @@ class DiaryEntry:
     text: str
     data: Mapping[str, Any]
     count: int = 1
+    broker: int = -1
+    """Of the broker that decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diary:
+    """Entries of the diaries of all brokers, the newest first."""
+
+    entries: Sequence[DiaryEntry]
+    missing: str = ""
+    """Why those of other brokers may be missing; empty if none are."""
 
 
 @dataclass(frozen=True, slots=True)

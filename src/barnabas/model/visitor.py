@@ -52,6 +52,8 @@ class VisibleTopic:
     """Partitions with fewer in-sync replicas than replicas."""
     offline: int
     """Partitions without a leader."""
+    not_preferred: int = 0
+    """Partitions that another than their first replica leads."""
 
 
 @dataclass(frozen=True, slots=True)

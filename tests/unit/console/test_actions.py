@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 from tests.unit.console.site import Site, confirmation, text_of
 
 from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
-from barnabas.console.rendering import Templates
+from barnabas.console.rendering import Page, Templates
 from barnabas.console.static_files import StaticFiles
 from barnabas.model.errors import BarnabasError
 
@@ -27,6 +29,13 @@ def context(site: Site) -> Context:
 
 def _no_session(request: Request) -> Any:
     raise AssertionError("a page that shows a plan needs none")
+
+
+def read(response: Response) -> str:
+    """Return the text of a page."""
+    assert isinstance(response, Page)
+    asyncio.run(response.finish())
+    return bytes(response.body).decode()
 
 
 def request() -> Request:
@@ -49,7 +58,7 @@ def test_a_plan_is_a_form_with_what_it_would_do(site: Site) -> None:
         needs="ALTER on the cluster",
         command="barnabas do 'it'",
     )
-    page = bytes(ask(context(site), request(), plan).body).decode()
+    page = read(ask(context(site), request(), plan))
     assert "<script>" not in page.partition("<body>")[2]
     path, fields = confirmation(page)
     assert path == "/x/do"
@@ -65,10 +74,10 @@ def test_a_report_says_what_came_of_each_part(site: Site) -> None:
         context(site), request(), "Done", [("One", None), ("Two", BarnabasError("no <b>"))], "/x"
     )
     assert mixed.status_code == 409
-    page = bytes(mixed.body).decode()
+    page = read(mixed)
     assert "One: done." in text_of(page)
     assert "Two: no <b>" in text_of(page)
     assert "no <b>" not in page
     nothing = report(context(site), request(), "Done", [], "/x")
     assert nothing.status_code == 200
-    assert "There was nothing to do." in bytes(nothing.body).decode()
+    assert "There was nothing to do." in read(nothing)

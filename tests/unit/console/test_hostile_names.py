@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from tests.unit.console.site import Site, text_of
 
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
 HOSTILE = {

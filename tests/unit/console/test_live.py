@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from tests.unit.console.site import Site, text_of
 
 from barnabas.console import live
+from barnabas.console.context import Context
 from barnabas.console.session import Session
 
 
@@ -31,27 +35,33 @@ def test_what_has_not_changed_is_not_sent_again(
     site.create_topic("first-of-live")
     looked: list[str] = []
 
-    async def page(request: object) -> live.Response:
+    async def page(request: Request) -> Response:
         looked.append("")
-        return live.Response("the same" if len(looked) < 3 else f"another {len(looked)}")
+        return Response("the same" if len(looked) < 3 else f"another {len(looked)}")
 
-    answer = site.run(_through(site, page))
+    answer = site.run(_through(page, session_of(site)))
     assert len(looked) > 2
     assert answer.count("the same") == 1
     assert "another 3" in answer
 
 
-async def _through(site: Site, page: live.Page) -> str:
-    """Return what the stream of a page sends until it ends."""
-    session = Session("", "", site.door.anonymous("127.0.0.1"), site.client(), 0.0, 0.0)
+def session_of(site: Site) -> Session:
+    """Return a session that no browser has."""
+    return Session("", "", site.door.anonymous("127.0.0.1"), site.client(), 0.0, 0.0)
 
-    class Bare:
-        def session(self, request: object) -> Session:
+
+async def _through(page: live.Page, session: Session) -> str:
+    """Return what the stream of a page sends until it ends."""
+
+    class OfOneSession:
+        def session(self, request: Request) -> Session:
             return session
 
     scope = {"type": "http", "query_string": b"live=yes", "headers": [], "path": "/"}
-    answer = await live.lively(Bare(), page, every_s=0.001)(live.Request(scope))
-    text = "".join([each async for each in answer.body_iterator])
+    streamed = live.lively(cast(Context, OfOneSession()), page, every_s=0.001)
+    answer = await streamed(Request(scope))
+    assert isinstance(answer, StreamingResponse)
+    text = "".join([str(each) async for each in answer.body_iterator])
     assert session.streams == 0
     return text
 
@@ -63,8 +73,13 @@ def test_a_session_has_so_many_streams(site: Site, monkeypatch: pytest.MonkeyPat
     assert "close one of them" in answer.text
 
 
-def test_a_page_that_fails_at_once_has_its_status(site: Site) -> None:
-    assert site.get("/topics/absent?live=yes").status_code == 404
+@pytest.mark.parametrize("path", ["/topics/absent?live=yes", "/topics/absent/records/events"])
+def test_a_stream_that_cannot_begin_is_a_part_of_its_page(site: Site, path: str) -> None:
+    answer = site.get(path)
+    assert answer.status_code == 404
+    assert answer.text.startswith('<div class="finding bad" role="alert"><p>')
+    assert "absent" in answer.text
+    assert "<main" not in answer.text
 
 
 def test_updates_are_paused_by_a_link(site: Site) -> None:
@@ -79,23 +94,13 @@ def test_updates_are_paused_by_a_link(site: Site) -> None:
 
 
 def test_a_stream_ends_with_its_session(site: Site) -> None:
+    session = session_of(site)
     looked: list[str] = []
 
-    async def ending() -> str:
-        session = Session("", "", site.door.anonymous("127.0.0.1"), site.client(), 0.0, 0.0)
+    async def page(request: Request) -> Response:
+        looked.append("")
+        session.ended = True
+        return Response("once")
 
-        class Bare:
-            def session(self, request: object) -> Session:
-                return session
-
-        async def page(request: object) -> live.Response:
-            looked.append("")
-            session.ended = True
-            return live.Response("once")
-
-        scope = {"type": "http", "query_string": b"live=yes", "headers": [], "path": "/"}
-        answer = await live.lively(Bare(), page, every_s=0.001)(live.Request(scope))
-        return "".join([each async for each in answer.body_iterator])
-
-    assert site.run(ending()) == "data: once\n\n"
+    assert site.run(_through(page, session)) == "data: once\n\n"
     assert looked == [""]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta, timezone
+
 import pytest
 from markupsafe import Markup
 
-from barnabas.console.rendering import duration, moment, number, segment, size, visible
+from barnabas.console import rendering
+from barnabas.console.rendering import Page, duration, moment, number, size, visible
+from barnabas.console.segments import segment
 
 
 @pytest.mark.parametrize(
@@ -67,3 +73,31 @@ def test_moments_are_absolute_and_in_utc() -> None:
 )  # fmt: skip
 def test_a_name_is_one_segment_of_a_path(given: str, sent: str) -> None:
     assert segment(given) == sent
+
+
+def test_a_page_lets_the_loop_run_while_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "AT_ONCE_S", -1.0)
+    seen: list[str] = []
+
+    def pieces() -> Iterator[str]:
+        for each in "abc":
+            seen.append(each)
+            yield each + str(moment(0))
+
+    async def play() -> Page:
+        page = Page(pieces, timezone(timedelta(hours=1)), 200)
+
+        async def other() -> None:
+            seen.append("another")
+
+        task = asyncio.create_task(other())
+        await page.finish()
+        await task
+        await page.finish()
+        return page
+
+    page = asyncio.run(play())
+    assert seen == ["a", "another", "b", "c"]
+    assert bytes(page.body).decode().count("1970-01-01 01:00:00.000 +01:00") == 3
+    assert page.headers["content-length"] == str(len(page.body))
+    assert "00:00:00.000 UTC" in moment(0), "the zone is that of the page alone"

@@ -91,7 +91,8 @@ class TopicWriter:
         the broker that does.
         """
         self._broker_id = broker_id
-        self._run = run
+        self.own_keys = f"{broker_id}.{run}."
+        """What the keys of this start's records begin with."""
         self._cluster = cluster
         self._dropped = metrics.counter(DROPPED)
         self._now_ms = now_ms
@@ -209,7 +210,7 @@ class TopicWriter:
                 break
             size += len(value)
             counts[entry.number] = entry.count
-            key = f"{entry.broker}.{self._run}.{entry.number}".encode()
+            key = f"{self.own_keys}{entry.number}".encode()
             builder.append_many([(entry.last_ms, key, value, ())])
         batch = bytes(builder.finish())
         leader = topic.partitions[0].leader

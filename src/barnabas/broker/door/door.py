@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.door.log_in import LogIn
@@ -15,10 +15,11 @@ from barnabas.broker.network.session import Session
 from barnabas.client.errors import KafkaTimeoutError
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.request_errors import request_error
-from barnabas.model.visitor import Mode, Ruling, VisibleTopic, Visitor
+from barnabas.model.visitor import LoginRejected, Mode, Ruling, VisibleTopic, Visitor
 from barnabas.security.acl.authorizer import AclAuthorizer
 from barnabas.security.authorizer import CLUSTER_NAME, Operation, ResourceType
-from barnabas.security.principal import ANONYMOUS, parse_principal
+from barnabas.security.principal import ANONYMOUS, Principal, parse_principal
+from barnabas.tls.channel import TlsError
 from barnabas.wire.apis import api_of
 from barnabas.wire.frame import decode_response, request_frame
 from barnabas.wire.messages.fetch import FetchRequest
@@ -34,6 +35,8 @@ logger = logging.getLogger("barnabas.console")
 CLIENT_ID = "barnabas-console"
 LISTENER = "console"
 """Where the audit log says that a request came from."""
+CERTIFICATE = "TLS"
+"""How browsers log in by certificates, in the audit log."""
 IN_PROGRESS_MAX = 64
 """Requests of all users at a time; the others wait."""
 FETCH_WAIT_MS_MAX = 100
@@ -52,10 +55,19 @@ ALLOWED_KINDS = {
 class BrokerDoor:
     """Requests of the console's users, handled as any client's."""
 
-    def __init__(self, broker: Broker, mode: Mode) -> None:
-        """Let the requests of a mode through."""
+    def __init__(
+        self,
+        broker: Broker,
+        mode: Mode,
+        principal_of: Callable[[bytes], Principal] | None = None,
+    ) -> None:
+        """Let the requests of a mode through.
+
+        `principal_of` returns whom a browser's certificate names, or raises TlsError.
+        """
         self._broker = broker
         self._mode = mode
+        self._principal_of = principal_of
         self._peers = broker.peers.apart(CLIENT_ID)
         self._fetching = broker.peers.apart(CLIENT_ID)
         self._room = asyncio.Semaphore(IN_PROGRESS_MAX)
@@ -102,6 +114,19 @@ class BrokerDoor:
         """Check a name and a password."""
         login = await self._log_in.check(name, password, host)
         return Visitor(f"User:{login.name}", host, login.by_token)
+
+    def by_certificate(self, der: bytes, host: str) -> Visitor:
+        """Return whom a browser's certificate names."""
+        audit = self._broker.audit
+        try:
+            if self._principal_of is None:
+                raise TlsError("the console is not served over TLS")
+            principal = str(self._principal_of(der))
+        except TlsError as failure:
+            audit.failed_login(host, LISTENER, CERTIFICATE, str(failure), again=False)
+            raise LoginRejected(f"Your certificate is not accepted: {failure}.") from failure
+        audit.login(principal, host, LISTENER, CERTIFICATE, again=False)
+        return Visitor(principal, host)
 
     # requests
 
@@ -316,6 +341,11 @@ class BrokerDoor:
                 name in internal,
                 sum(1 for each in partitions if len(each.isr) < len(each.replicas)),
                 sum(1 for each in partitions if each.leader < 0),
+                sum(
+                    1
+                    for each in partitions
+                    if each.leader >= 0 and each.replicas and each.leader != each.replicas[0]
+                ),
             )
 
     def ruling(

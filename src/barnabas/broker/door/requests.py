@@ -238,7 +238,6 @@ RULES: dict[str, Rule] = {
     "DescribeAcls": Rule(_READ),
     "CreateAcls": Rule(_CHANGE),
     "DeleteAcls": Rule(_CHANGE),
-    "DescribeClientQuotas": Rule(_READ),
     "AlterClientQuotas": Rule(_CHANGE),
     "DescribeUserScramCredentials": Rule(_READ),
     "ListConfigResources": Rule(_READ),
@@ -275,6 +274,8 @@ RULES: dict[str, Rule] = {
     ),
     "InitProducerId": Rule(_CHANGE, _init_producer_id),
     # Of the broker that is asked.
+    "DescribeClientQuotas": Rule(_READ, _cluster(Operation.DESCRIBE_CONFIGS)),
+    "DescribeClientTelemetry": Rule(_READ, _cluster(Operation.DESCRIBE)),
     "DescribeConfigs": Rule(_READ, _configs(Operation.DESCRIBE_CONFIGS)),
     "IncrementalAlterConfigs": Rule(_CHANGE, _configs(Operation.ALTER_CONFIGS)),
     "DescribeLogDirs": Rule(_READ, _cluster(Operation.DESCRIBE)),

@@ -11,7 +11,7 @@ import logging
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from math import ceil
 
 from barnabas.broker.loop import offload, spawn
@@ -19,18 +19,21 @@ from barnabas.broker.monitoring.log_states import log_states
 from barnabas.broker.monitoring.request_view import RequestView
 from barnabas.broker.partitions.hosted_partitions import HostedPartitions
 from barnabas.broker.storage.logs import Logs
+from barnabas.diary.concerns import Concerns
 from barnabas.logging.line_ring import LineRing
 from barnabas.metadata.cluster_view import ClusterView
 from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.registry import Registry
 from barnabas.model.errors import StorageError
+from barnabas.model.ids import TopicPartition
 from barnabas.model.observations import (
     BrokerSeen,
-    DiaryEntry,
+    Diary,
     Directory,
     Health,
     LogLine,
     LogState,
+    Replicas,
     RequestsSeen,
     RequestTimes,
     Sample,
@@ -69,12 +72,12 @@ class ConsoleWindow:
         *,
         wall_ms: Callable[[], int],
         is_silent: Callable[[], bool],
-        reached_by: Callable[[], str],
-        diary: Callable[[str, int], Sequence[DiaryEntry]] | None = None,
+        reached_by: Callable[[], tuple[str, str]],
+        diary: Callable[[int, Concerns | None], Awaitable[Diary]] | None = None,
         lag_seconds: Callable[[str], Mapping[tuple[str, int], float]] | None = None,
         requests: RequestView | None = None,
     ) -> None:
-        """`reached_by` names the listener whose addresses are shown."""
+        """`reached_by` names the listener whose addresses are shown, and this broker's own host."""
         self._broker_id = broker_id
         self._version = version
         self._registry = registry
@@ -145,15 +148,40 @@ class ConsoleWindow:
 
     def brokers(self) -> Sequence[BrokerSeen]:
         """Return the live brokers, by id."""
-        listener = self._reached_by()
+        listener, own_host = self._reached_by()
         seen = []
         for broker_id, view in sorted(self._cluster.brokers.items()):
             host, port = view.endpoints.get(listener) or next(
                 iter(view.endpoints.values()), ("", 0)
             )
             is_controller = broker_id == self._cluster.controller_id
-            seen.append(BrokerSeen(broker_id, host or "localhost", port, view.rack, is_controller))
+            host = host or own_host or "localhost"
+            seen.append(BrokerSeen(broker_id, host, port, view.rack, is_controller))
         return seen
+
+    async def replicas_of(self, broker_id: int) -> Replicas:
+        """Return the replicas of a broker, as this broker's metadata has them."""
+        held = led = looked_at = 0
+        lagging: list[TopicPartition] = []
+        leaderless: list[TopicPartition] = []
+        for name in list(self._cluster.topic_names):
+            topic = self._cluster.topic(name)
+            if topic is None:
+                continue
+            for index, each in enumerate(topic.partitions):
+                if broker_id not in each.replicas:
+                    continue
+                held += 1
+                led += each.leader == broker_id
+                if broker_id not in each.isr:
+                    lagging.append(TopicPartition(name, index))
+                if each.leader < 0:
+                    leaderless.append(TopicPartition(name, index))
+            looked_at += 1 + len(topic.partitions)
+            if looked_at >= SLICE:
+                looked_at = 0
+                await asyncio.sleep(0)
+        return Replicas(held, led, lagging, leaderless)
 
     def health(self) -> Health:
         """Return what was wrong at the last look, and who the controller is now."""
@@ -172,9 +200,9 @@ class ConsoleWindow:
             self._is_silent(),
         )
 
-    def diary(self, subject: str = "", limit: int = 100) -> Sequence[DiaryEntry] | None:
-        """Return entries of the diary; None if there is none."""
-        return None if self._diary is None else self._diary(subject, limit)
+    async def diary(self, limit: int = 100, wanted: Concerns | None = None) -> Diary:
+        """Return entries of the diary."""
+        return Diary(()) if self._diary is None else await self._diary(limit, wanted)
 
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, as far as it is known."""

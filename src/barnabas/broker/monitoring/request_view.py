@@ -12,6 +12,7 @@ from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.request_metrics import RequestMetrics
 from barnabas.broker.network.request_watch import RequestWatch
 from barnabas.broker.network.socket_server import SocketServer
+from barnabas.broker.partitions.fetch_sessions import FetchSession
 from barnabas.model.ids import Uuid
 from barnabas.model.observations import RequestsSeen, TopicClient, WaitingSeen
 from barnabas.wire.apis import API_BY_KEY
@@ -103,12 +104,15 @@ def _awaits(connection: Connection, api: str) -> str:
     parked = connection.parked
     if parked is None:
         return AWAITED.get(api, "its answer: other brokers, a disk, or its turn")
-    keys = parked.keys
-    named = ", ".join(_key_text(key) for key in keys[:KEYS_SHOWN])
+    keys = [each for key in parked.keys for each in _partitions(key)]
+    named = ", ".join(keys[:KEYS_SHOWN])
     if len(keys) > KEYS_SHOWN:
         named += f" and {len(keys) - KEYS_SHOWN} more"
     return AWAITED.get(api, "a change of {}").format(named or "its partitions")
 
 
-def _key_text(key: object) -> str:
-    return f"{key[0]}-{key[1]}" if isinstance(key, tuple) and len(key) == 2 else str(key)
+def _partitions(key: object) -> list[str]:
+    """Return the partitions that a parked request is watched under, or what else that is."""
+    if isinstance(key, FetchSession):
+        return [f"{each.topic}-{each.partition}" for each in key.items.values()]
+    return [f"{key[0]}-{key[1]}" if isinstance(key, tuple) and len(key) == 2 else str(key)]

@@ -84,9 +84,11 @@ class ListenerTls:
         audit: AuditLog,
         *,
         handshake_s_max: float = HANDSHAKE_S_MAX,
+        option: str | None = None,
     ) -> None:
-        """Load key and trust; raise ConfigError if they are not usable."""
+        """Load key and trust; raise ConfigError, which names an option, if they are not usable."""
         self._endpoint = endpoint
+        self._option = option or f"listeners={endpoint}"
         self._executor = executor
         self._audit = audit
         self.handshake_s_max = handshake_s_max
@@ -116,14 +118,16 @@ class ListenerTls:
     def principal_of(self, channel: TlsChannel) -> Principal:
         """Return who a client is by its certificate; raise TlsError if it may not connect."""
         der = channel.peer_certificate
-        if der is None:
-            return ANONYMOUS
+        return ANONYMOUS if der is None else self.named(der, is_resumed=channel.is_resumed)
+
+    def named(self, der: bytes, *, is_resumed: bool = False) -> Principal:
+        """Return whom a certificate (DER) names; raise TlsError if it may not connect."""
         try:
             certificate = read_certificate(der)
             subject = distinguished_name(certificate.subject)
         except MalformedCertificate as failure:
             raise TlsError(f"the client's certificate is unreadable: {failure}") from failure
-        if channel.is_resumed and not certificate.is_valid_at(datetime.now(UTC)):
+        if is_resumed and not certificate.is_valid_at(datetime.now(UTC)):
             raise TlsError("the client's certificate has expired since its session began")
         if self._endpoint.protocol.uses_sasl:
             return ANONYMOUS
@@ -190,7 +194,7 @@ class ListenerTls:
         try:
             return load(settings, between_brokers=between_brokers)
         except ConfigError as failure:
-            raise ConfigError(f"listeners={self._endpoint}: {failure}") from failure
+            raise ConfigError(f"{self._option}: {failure}") from failure
 
     def _successor(self, settings: TlsSettings, options: BrokerOptions) -> TlsIdentity:
         own_options = options.for_listener(self._endpoint.name)

@@ -112,10 +112,16 @@ class Forks:
             )
         found = []
         for number in range(len(view.partitions)):
+            leader = view.partitions[number].leader
             partition = self._partitions.get((fork.source, number))
-            if partition is None:
+            if partition is None or not partition.is_leader:
+                if leader >= 0:
+                    raise RequestError(
+                        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                        f"partition {fork.source}-{number} is led by broker {leader}, not by the "
+                        "controller: only the controller can fork, and only topics that it leads",
+                    )
                 raise self._absent(fork.source, number)
-            partition.check_leader()
             found.append(partition)
         for number, offset in fork.offsets.items():
             if not 0 <= number < len(found):

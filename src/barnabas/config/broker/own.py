@@ -81,8 +81,8 @@ class OwnOptions(Section):
         "barnabas.console.insecure",
         "boolean",
         default=False,
-        doc="Whether the console may listen on other addresses than the loopback's. It has no TLS "
-        "of its own: put a proxy with TLS in front of it.",
+        doc="Whether the console may listen on other addresses than the loopback's without TLS, as "
+        "behind a proxy with TLS.",
     )
     barnabas_console_listener: str | None = option(
         "barnabas.console.listener",
@@ -98,6 +98,14 @@ class OwnOptions(Section):
         choices=("full", "read-only", "metadata-only"),
         doc="What users of the console may do at most: all that their ACLs allow, nothing that "
         "changes the cluster, or neither that nor read records.",
+    )
+    barnabas_console_ssl_enable: bool = option(
+        "barnabas.console.ssl.enable",
+        "boolean",
+        default=False,
+        doc="Whether the console is served over TLS: with the options ssl.* of the broker, or "
+        "listener.name.console.ssl.* if those are set. With ssl.client.auth=requested or required "
+        "the certificate of a browser is its log-in.",
     )
     barnabas_initial_users_dir: str | None = option(
         "barnabas.initial.users.dir",

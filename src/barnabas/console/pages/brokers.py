@@ -25,6 +25,9 @@ from barnabas.model.errors import BarnabasError, RequestError
 ASK_MS = 3_000
 """How long a page waits for another broker."""
 
+LIVE_S = 15.0
+"""Each look asks every broker for the sizes of all its replicas."""
+
 COLUMNS = (
     Column("name", "Broker", "number", sorts=True, link="href"),
     Column("host", "Address"),
@@ -125,8 +128,8 @@ def routes(context: Context) -> list[Route]:
         return context.templates.page(request, "broker.html", values, live="broker_live.html")
 
     return [
-        *(Route(path, lively(context, brokers)) for path in both("/brokers")),
-        Route("/brokers/{number:int}", lively(context, broker)),
+        *(Route(path, lively(context, brokers, LIVE_S)) for path in both("/brokers")),
+        Route("/brokers/{number:int}", lively(context, broker, LIVE_S)),
     ]
 
 

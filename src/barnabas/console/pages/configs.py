@@ -1,4 +1,4 @@
-"""Options of a topic, a broker, the whole cluster or a group, with their sources; and changes."""
+"""Options of brokers, the cluster, topics, groups and client metrics: sources, changes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ KINDS = {
     "topic": ConfigResourceType.TOPIC,
     "group": ConfigResourceType.GROUP,
     "loggers": ConfigResourceType.BROKER_LOGGER,
+    "client-metrics": ConfigResourceType.CLIENT_METRICS,
 }
 COLUMNS = (
     Column("name", "Option", sorts=True),
@@ -63,6 +64,7 @@ def routes(context: Context) -> list[Route]:
             caption=f"{len(rows):,} options of {kind} {name}",
             command=f"barnabas configs describe {flag_of(kind, name)} --all",
             q=q,
+            filters={"type": kind, "name": name},
         )
         page_of(rows, listing, request, page_rows=OPTIONS_MAX)
         values = {"kind": kind, "name": name, "kinds": list(KINDS)}
@@ -91,6 +93,7 @@ def routes(context: Context) -> list[Route]:
         hidden = before is not None and before.sensitive
         new = "its default" if delete else "[hidden]" if hidden else value
         flag = f"--delete {option}" if delete else f"--set {shlex.quote(f'{option}={new}')}"
+        owner = f"{kind} {name}" if kind in ("topic", "group") else "the cluster"
         plan = Plan(
             title="Change an option",
             text="The broker accepts this change. It takes effect at once.",
@@ -106,7 +109,7 @@ def routes(context: Context) -> list[Route]:
             ],
             heads=["Of", "Option", "Now", "Then"],
             rows=[[f"{kind} {name}", option, old, new]],
-            needs=f"ALTER_CONFIGS on {'the cluster' if kind in ('broker', 'cluster', 'loggers') else f'{kind} {name}'}",  # noqa: E501
+            needs=f"ALTER_CONFIGS on {owner}",
             command=f"barnabas configs alter {flag_of(kind, name)} {flag}",
         )
         return ask(context, request, plan)

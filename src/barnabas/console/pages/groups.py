@@ -12,7 +12,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.admin.group_offsets import CommittedOffset, list_group_offsets
-from barnabas.admin.groups import describe_groups, list_groups_of
+from barnabas.admin.groups import (
+    GroupDescription,
+    GroupMember,
+    describe_groups,
+    list_groups_of,
+)
 from barnabas.admin.offsets import EARLIEST, LATEST, find_offsets
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.console.context import Context
@@ -20,7 +25,9 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
 from barnabas.console.rates import drained_ms, trend
-from barnabas.console.rendering import segment
+from barnabas.console.rendering import counted
+from barnabas.console.segments import segment
+from barnabas.diary.concerns import about_group
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 
@@ -82,7 +89,7 @@ def routes(context: Context) -> list[Route]:
             "/groups",
             COLUMNS,
             rows,
-            caption=f"{len(rows):,} groups",
+            caption=counted(len(rows), "group"),
             empty="There are no groups, or none that you may see.",
             command="barnabas groups list",
             q=q,
@@ -119,7 +126,8 @@ def routes(context: Context) -> list[Route]:
             f"/groups/{segment(name)}/lag",
             LAG_COLUMNS,
             shown,
-            caption=f"{sum(row['lag'] or 0 for row in shown):,} offsets behind in all",
+            page=f"/groups/{segment(name)}",
+            caption=f"{counted(sum(row['lag'] or 0 for row in shown), 'offset')} behind in all",
             empty="The group has committed no offsets.",
             command=f"barnabas groups describe {shlex.quote(name)}",
         )
@@ -136,8 +144,9 @@ def routes(context: Context) -> list[Route]:
             "base": f"/groups/{segment(name)}",
             "quoted": shlex.quote(name),
             "is_empty": found.state in EMPTY_STATES,
+            "member_rows": [_member_row(found, each) for each in found.members],
             "topics": sorted({row["topic"] for row in shown}),
-            "diary": context.window.diary(f"group:{name}", DIARY_ROWS),
+            "diary": await context.window.diary(DIARY_ROWS, about_group(name)),
         }
         return context.templates.page(request, "group.html", values, live="group_live.html")
 
@@ -148,6 +157,25 @@ def routes(context: Context) -> list[Route]:
         Route(f"{one}/lag.json", group, methods=["GET"]),
         Route(f"{one}/lag.csv", group, methods=["GET"]),
     ]
+
+
+def _member_row(group: GroupDescription, member: GroupMember) -> dict[str, Any]:
+    """Return a member with what it holds, and what it has still to get or give up."""
+    held, target = set(member.partitions or ()), set(member.target or ())
+    moving = ""
+    if member.target is not None and held != target:
+        moving = f"gets {len(target - held)}, gives up {len(held - target)}"
+    elif member.epoch is not None and member.epoch != group.assignment_epoch:
+        moving = f"is at epoch {member.epoch} of {group.assignment_epoch}"
+    return {
+        "client_id": member.client_id,
+        "host": member.host.removeprefix("/"),
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "partitions": member.partitions,
+        "subscribed": ", ".join(member.subscribed_topics or ()) or member.subscribed_regex or "",
+        "moving": moving,
+    }
 
 
 async def committed_of(client: ClusterClient, name: str) -> dict[TopicPartition, CommittedOffset]:

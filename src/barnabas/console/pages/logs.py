@@ -73,6 +73,7 @@ def routes(context: Context) -> list[Route]:
             else "You may not see the log: this needs DESCRIBE on the cluster.",
             command=f"barnabas configs describe --broker-loggers {context.door.broker_id}",
             q=q,
+            filters={"level": given.get("level", ""), "logger": logger},
             live=True,
         )
         values = {

@@ -26,7 +26,8 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.topic import failing
 from barnabas.console.pages.topics import whole
-from barnabas.console.rendering import number, segment, size
+from barnabas.console.rendering import counted, number, size
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 
@@ -60,7 +61,7 @@ def routes(context: Context) -> list[Route]:
             COLUMNS,
             rows,
             intro="Partitions whose replicas go to other brokers, and how far they are.",
-            caption=f"{len(rows):,} partitions are being moved",
+            caption=f"{counted(len(rows), 'partition')} on the move",
             empty="No partition is being moved.",
             command="barnabas reassign list",
             missing=missing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -13,7 +13,6 @@ from barnabas.console.context import Context
 from barnabas.console.door import Visitor
 from barnabas.console.health import TopicTotals, findings
 from barnabas.console.live import lively
-from barnabas.console.window import DiaryEntry
 
 NAMES_MAX = 100
 TABLE_ROWS = 12
@@ -60,30 +59,24 @@ async def seen(context: Context, request: Request) -> dict[str, Any]:
     totals = await topic_totals(context, context.session(request).visitor)
     whole = sees_broker(context, request)
     history = window.history() if whole else ()
-    entries = visible_entries(context, request, window.diary(limit=DIARY_ROWS))
+    diary = (await window.diary(DIARY_ROWS)).entries if whole else ()
+    health = window.health()
+    if not whole:
+        health = replace(health, under_min_isr_count=0)
     return {
-        "findings": findings(
-            totals, window.health(), window.directories() if whole else (), history
-        ),
+        "findings": findings(totals, health, window.directories() if whole else (), history),
         "totals": totals,
         "brokers": window.brokers(),
-        "controller_id": window.health().controller_id,
+        "controller_id": health.controller_id,
         "now": history[-1] if history else None,
         "recent": list(reversed(history[-TABLE_ROWS:])),
-        "diary": entries,
+        "diary": diary,
     }
 
 
 def sees_broker(context: Context, request: Request) -> bool:
     """Return whether a user may see what concerns more than single topics and groups."""
     return context.door.describes_cluster(context.session(request).visitor)
-
-
-def visible_entries(
-    context: Context, request: Request, entries: Sequence[DiaryEntry] | None
-) -> Sequence[DiaryEntry] | None:
-    """Leave out the diary's entries for a user who may not describe the cluster."""
-    return entries if not entries or sees_broker(context, request) else ()
 
 
 async def topic_totals(context: Context, visitor: Visitor) -> TopicTotals:

@@ -16,7 +16,7 @@ from barnabas.console.listing import Column, Listing, Row, both, page_of, respon
 from barnabas.console.live import lively
 from barnabas.console.pages.groups import ASK_MS, lag_rows, noted
 from barnabas.console.pages.topic import failing
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.query_progress import QueryProgress, read_progress
 
@@ -30,6 +30,7 @@ COLUMNS = (
     Column("query", "Query"),
     Column("batches", "Batches", "number", sorts=True),
     Column("last_ms", "Last batch", "time", sorts=True),
+    Column("began_ms", "Reads since", "time"),
     Column("lag", "Lag in offsets", "number", sorts=True),
     Column("lag_ms", "Lag in time", "ms", sorts=True),
     Column("rate", "Offsets per second", "number"),
@@ -111,6 +112,7 @@ def _row(name: str, progress: QueryProgress, rows: Sequence[Row]) -> Row:
         "query": progress.query,
         "batches": progress.batch,
         "last_ms": progress.at_ms,
+        "began_ms": progress.began_ms,
         "lag": None,
         "lag_ms": None,
         "rate": None,

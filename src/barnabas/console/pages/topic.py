@@ -10,6 +10,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from barnabas.admin.acls import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePatternFilter,
+    ResourceType,
+    describe_acls,
+)
 from barnabas.admin.config_entries import (
     ConfigEntry,
     ConfigResourceType,
@@ -31,7 +41,9 @@ from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, page_of, respond
 from barnabas.console.live import lively
 from barnabas.console.pages.overview import sees_broker
-from barnabas.console.rendering import segment
+from barnabas.console.rendering import counted
+from barnabas.console.segments import segment
+from barnabas.console.subject_links import why
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition, uuid_text
 
@@ -41,7 +53,7 @@ PRODUCERS_PARTITIONS_MAX = 100
 
 COLUMNS = (
     Column("number", "Partition", "number", sorts=True),
-    Column("state", "State", sorts=True),
+    Column("state", "State", sorts=True, link="why"),
     Column("leader", "Leader", "number", sorts=True),
     Column("replicas", "Replicas"),
     Column("isr", "In sync"),
@@ -68,6 +80,8 @@ class Reader(NamedTuple):
     state: str
     partitions: int
     """In which it has committed an offset."""
+    lag: int | None
+    """In offsets, of the partitions whose ends are known."""
 
 
 def routes(context: Context) -> list[Route]:
@@ -85,10 +99,11 @@ def routes(context: Context) -> list[Route]:
         values: dict[str, Any] = {"listing": listing, "rates": rates, "states": states}
         if request.scope.get("is_live"):
             return context.templates.page(request, "topic_live.html", values)
-        options, producers, readers = await asyncio.gather(
+        options, producers, readers, acls = await asyncio.gather(
             failing(describe_configs(client, resource_of(name), documentation=True)),
             failing(_producers(client, found)),
-            failing(readers_of(client, found)),
+            failing(readers_of(client, found, listing)),
+            failing(acls_of(client, name)),
         )
         values |= {
             "topic": found,
@@ -98,6 +113,7 @@ def routes(context: Context) -> list[Route]:
             "producers": producers if isinstance(producers, list) else [],
             "producers_failed": producers if isinstance(producers, BarnabasError) else None,
             "readers": readers if isinstance(readers, list) else [],
+            "acls": acls if isinstance(acls, list) else None,
             "clients": context.window.topic_clients(name) if sees_broker(context, request) else [],
             "base": f"/topics/{segment(name)}",
             "quoted": shlex.quote(name),
@@ -197,6 +213,7 @@ async def partitions_of(
                 "number": each.index,
                 "name": f"{STATES.index(state)} {each.index:09}",
                 "state": state,
+                "why": why("partition", f"{name}-{each.index}"),
                 "leader": each.leader_id if each.leader_id >= 0 else None,
                 "replicas": ", ".join(map(str, each.replicas)),
                 "isr": ", ".join(map(str, each.in_sync)),
@@ -212,7 +229,8 @@ async def partitions_of(
         f"/topics/{segment(name)}/partitions",
         COLUMNS,
         rows,
-        caption=f"{len(rows):,} partitions, those with a problem first",
+        page=f"/topics/{segment(name)}",
+        caption=f"{counted(len(rows), 'partition')}, those with a problem first",
         command=f"barnabas topics describe {shlex.quote(name)}",
     )
     page_of(rows, listing, request, page_rows=PARTITION_ROWS)
@@ -263,9 +281,19 @@ async def _producers(client: ClusterClient, topic: TopicDescription) -> list[Any
     ]
 
 
-async def readers_of(client: ClusterClient, topic: TopicDescription) -> list[Reader]:
+async def acls_of(client: ClusterClient, name: str) -> list[ACL]:
+    """Return the rules that concern a topic: those of its name, of a prefix, and of all topics."""
+    matching = ResourcePatternFilter(ResourceType.TOPIC, name, ACLResourcePatternType.MATCH)
+    anything = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, matching)
+    return await describe_acls(client, anything, timeout_ms=ASK_MS)
+
+
+async def readers_of(
+    client: ClusterClient, topic: TopicDescription, listing: Listing
+) -> list[Reader]:
     """Return the groups that have committed offsets of a topic, of the first hundred groups."""
     name = topic.name or ""
+    ends = {row["number"]: row["end"] for row in listing.rows}
     wanted = [TopicPartition(name, each.index) for each in topic.partitions[:PARTITION_ROWS]]
     listed = [
         each
@@ -278,12 +306,19 @@ async def readers_of(client: ClusterClient, topic: TopicDescription) -> list[Rea
         found = await failing(list_group_offsets(client, {group: wanted}, timeout_ms=ASK_MS))
         if isinstance(found, BarnabasError) or isinstance(found[group], RequestError):
             return None
-        committed = sum(
-            1
-            for each in found[group].values()
+        committed = {
+            partition.partition: each.offset
+            for partition, each in found[group].items()
             if not isinstance(each, RequestError) and each.offset >= 0
-        )
-        return Reader(group, state, committed) if committed else None
+        }
+        if not committed:
+            return None
+        lags = [
+            max(end - offset, 0)
+            for number, offset in committed.items()
+            if (end := ends.get(number)) is not None
+        ]
+        return Reader(group, state, len(committed), sum(lags) if lags else None)
 
     looked = await asyncio.gather(*(look(each.name, each.state) for each in listed))
     return [each for each in looked if each is not None]

@@ -30,7 +30,7 @@ from barnabas.console.pages.topic import (
     state_of,
 )
 from barnabas.console.pages.topics import whole
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 from starlette.exceptions import HTTPException
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from barnabas.admin.log_dirs import describe_log_dirs_of
 from barnabas.admin.offsets import EARLIEST, LATEST, find_offsets
 from barnabas.admin.topics import NewTopic, create_topics
 from barnabas.client.cluster_client import ClusterClient
@@ -24,7 +26,9 @@ from barnabas.console.listing import (
     page_of,
     respond,
 )
-from barnabas.console.rendering import segment
+from barnabas.console.live import lively
+from barnabas.console.rendering import counted
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 from barnabas.model.ids import TopicPartition
 
@@ -39,9 +43,13 @@ COLUMNS = (
     Column("name", "Topic", sorts=True, link="href"),
     Column("partitions", "Partitions", "number", sorts=True),
     Column("replicas", "Replicas", "number", sorts=True),
-    Column("offsets", "Offsets kept", "number"),
+    Column("offsets", "Offsets", "number"),
+    Column("bytes", "Bytes", "size"),
+    Column("bytes_in", "In/s", "size"),
+    Column("bytes_out", "Out/s", "size"),
     Column("under_replicated", "Under-replicated", "number", sorts=True),
-    Column("offline", "Without a leader", "number", sorts=True),
+    Column("offline", "No leader", "number", sorts=True),
+    Column("not_preferred", "Not preferred", "number", sorts=True),
     Column("kind", "Kind"),
 )
 
@@ -72,8 +80,12 @@ def routes(context: Context) -> list[Route]:
                     "partitions": topic.partitions,
                     "replicas": topic.replicas,
                     "offsets": None,
+                    "bytes": None,
+                    "bytes_in": None,
+                    "bytes_out": None,
                     "under_replicated": topic.under_replicated,
                     "offline": topic.offline,
+                    "not_preferred": topic.not_preferred,
                     "kind": "internal" if topic.internal else "",
                     "level": "bad" if topic.offline else "warn" if topic.under_replicated else "",
                 }
@@ -88,6 +100,8 @@ def routes(context: Context) -> list[Route]:
             command="barnabas topics list",
             q=q,
             searches=True,
+            filters={} if internal else {"internal": "no"},
+            live=True,
         )
         if len(rows) > SORTED_AT_ONCE_MAX:
             loop = asyncio.get_running_loop()
@@ -96,7 +110,10 @@ def routes(context: Context) -> list[Route]:
             page_of(rows, listing, request)
         if more:
             listing.next = rows[-1]["name"]
-        await add_offsets(session.client, listing.rows)
+        await asyncio.gather(
+            add_offsets(session.client, listing.rows), add_sizes(session.client, listing.rows)
+        )
+        add_rates(context, listing.rows)
         return respond(context, request, listing, "topics.html")
 
     async def new(request: Request) -> Response:
@@ -126,7 +143,7 @@ def routes(context: Context) -> list[Route]:
         return RedirectResponse(f"/topics/{segment(name)}", 303)
 
     return [
-        *(Route(path, topics, methods=["GET"]) for path in both("/topics")),
+        *(Route(path, lively(context, topics), methods=["GET"]) for path in both("/topics")),
         Route("/topics", create, methods=["POST"]),
         Route("/new-topic", new),
     ]
@@ -135,7 +152,9 @@ def routes(context: Context) -> list[Route]:
 def caption(count: int, q: str, *, partial: bool) -> str:
     """Return what a page of the list is of."""
     named = f" with {q!r} in their names" if q else ""
-    return f"{count:,} of the topics{named}, by name" if partial else f"{count:,} topics{named}"
+    return (
+        f"{count:,} of the topics{named}, by name" if partial else counted(count, "topic") + named
+    )
 
 
 async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
@@ -166,6 +185,42 @@ async def add_offsets(client: ClusterClient, rows: Sequence[Row]) -> None:
             total += end.offset - start.offset
         else:
             row["offsets"] = total
+
+
+async def add_sizes(client: ClusterClient, rows: Sequence[Row]) -> None:
+    """Add to the rows of one page how large all replicas are together, as far as that is known."""
+    if sum(row["partitions"] for row in rows) > PARTITIONS_MAX or not rows:
+        return
+    wanted = [
+        TopicPartition(row["name"], index) for row in rows for index in range(row["partitions"])
+    ]
+    try:
+        found = await describe_log_dirs_of(client, None, wanted, timeout_ms=OFFSETS_MS)
+    except BarnabasError:
+        return
+    totals: Counter[str] = Counter()
+    for directories in found.values():
+        if isinstance(directories, RequestError):
+            return  # a sum of some brokers would be wrong
+        for directory in directories:
+            for replica in directory.replicas:
+                totals[replica.partition.topic] += replica.size_bytes
+    for row in rows:
+        row["bytes"] = totals[row["name"]]
+
+
+def add_rates(context: Context, rows: Sequence[Row]) -> None:
+    """Add to the rows of one page what passes this broker, known after two looks."""
+    if len(rows) > PAGE_ROWS:  # a file of all of them is no look
+        return
+    now_s = asyncio.get_running_loop().time()
+    for row in rows:
+        counts = context.window.topic_counts(row["name"])
+        key = "bytes", row["name"]
+        context.rates.note(key, now_s, counts.bytes_in, counts.bytes_out, counts.messages_in)
+        found = context.rates.per_second(key)
+        if found is not None:
+            row["bytes_in"], row["bytes_out"], _ = found
 
 
 def whole(text: str, what: str, default: int | None = None) -> int:

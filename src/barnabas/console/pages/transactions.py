@@ -21,7 +21,8 @@ from barnabas.console.actions import Plan, ask, report
 from barnabas.console.context import Context
 from barnabas.console.listing import Column, Listing, Row, both, page_of, respond
 from barnabas.console.live import lively
-from barnabas.console.rendering import segment
+from barnabas.console.pages.hanging import command_of
+from barnabas.console.segments import segment
 from barnabas.model.errors import BarnabasError, RequestError
 
 ASK_MS = 3_000
@@ -81,7 +82,7 @@ def routes(context: Context) -> list[Route]:
             live=True,
         )
         page_of(rows, listing, request, default="-age_ms")
-        return respond(context, request, listing)
+        return respond(context, request, listing, "transactions.html")
 
     async def transaction(request: Request) -> Response:
         name = request.path_params["id"]
@@ -118,7 +119,8 @@ def routes(context: Context) -> list[Route]:
         plan = Plan(
             title=f"Abort {name}",
             text="An abort marker is written to each partition, whatever the coordinator thinks. "
-            "This is for transactions that hang: of one that is alive, the producer will fail.",
+            "This is for transactions that hang: of one that is alive, what was written so far is "
+            "lost, and its producer may think that it was committed.",
             button="Abort it",
             action=f"{base}/abort",
             back=base,
@@ -133,7 +135,7 @@ def routes(context: Context) -> list[Route]:
                 for each in opened
             ],
             needs="ALTER on the cluster, READ on the topics",
-            command="barnabas transactions abort TOPIC --partition N --start-offset N",
+            command=command_of(opened[0]) if opened else "",
         )
         return ask(context, request, plan)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final
@@ -27,6 +28,7 @@ HEADERS_SHOWN: Final = 8
 HEADER_SHOWN: Final = 4096
 """Bytes of a header on its record's page: there may be a hundred of them."""
 HEX_SHOWN: Final = 16 * 1024
+_INDENTED: Final = re.compile(r"\n *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ def row_view(row: Row, key: Decoder, value: Decoder, zone: tzinfo) -> RowView:
         )  # fmt: skip
     decoded_key = key(row.key)
     decoded = value(row.value, row.key)
-    text = decoded.text or ""
+    line = decoded.text or ""
+    if decoded.translated:  # such text is indented: a list has it on one line
+        line = _INDENTED.sub(" ", line)
     return RowView(
         "record",
         row.partition,
@@ -77,8 +81,8 @@ def row_view(row: Row, key: Decoder, value: Decoder, zone: tzinfo) -> RowView:
         time_text(row.timestamp, zone),
         row.timestamp,
         visible_line((decoded_key.text or "")[:KEY_PREVIEW]),
-        visible_line(text[:PREVIEW]),
-        len(text) > PREVIEW,
+        visible_line(line[:PREVIEW]),
+        len(line) > PREVIEW,
         row.key is None,
         row.value is None,
         DECODERS.get(decoded.kind, decoded.kind),

@@ -10,10 +10,11 @@ from tests.unit.broker.serving import Serving, Wire, batch_of, fetch, produce
 
 from barnabas.broker.monitoring import console_window
 from barnabas.broker.monitoring.console_window import ConsoleWindow, _quantile
+from barnabas.diary.concerns import Concerns
 from barnabas.metadata.cluster_view import PartitionView, TopicView
 from barnabas.metrics.instruments import Histogram
 from barnabas.metrics.metric import Kind, Metric
-from barnabas.model.observations import DiaryEntry
+from barnabas.model.observations import Diary, DiaryEntry
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def window(serving: Serving) -> ConsoleWindow:
             broker.logs,
             wall_ms=broker.now_ms,
             is_silent=lambda: broker.silence.is_silent,
-            reached_by=lambda: "PLAINTEXT",
+            reached_by=lambda: ("PLAINTEXT", "127.0.0.1"),
         )
 
     return serving.inside(build)
@@ -153,12 +154,18 @@ def test_counters_and_gauges_are_found_by_name(serving: Serving, window: Console
 
 
 def test_a_diary_and_lags_are_passed_on(serving: Serving, window: ConsoleWindow) -> None:
-    assert window.diary() is None
+    assert asyncio.run(window.diary()) == Diary(())
     assert window.lag_seconds("g") == {}
     entry = DiaryEntry(1, "event", "subject", "cause", "text", {})
-    window._diary = lambda subject, limit: [entry] * limit
+
+    async def diary(limit: int, wanted: Concerns | None) -> Diary:
+        assert wanted is not None
+        return Diary([entry] * limit)
+
+    window._diary = diary
     window._lag_seconds = lambda group: {(group, 0): 1.5}
-    assert window.diary("x", 2) == [entry, entry]
+    found = asyncio.run(window.diary(2, lambda each: True))
+    assert found == Diary([entry, entry])
     assert window.lag_seconds("g") == {("g", 0): 1.5}
 
 

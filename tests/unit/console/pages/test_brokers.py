@@ -9,7 +9,7 @@ def test_the_list_has_addresses_replicas_and_disks(site: Site) -> None:
     site.create_topic("of-brokers", 3)
     [row] = site.get("/brokers.json").json()["rows"]
     port = site.serving.address[1]
-    assert (row["name"], row["host"], row["role"]) == (0, f"localhost:{port}", "controller")
+    assert (row["name"], row["host"], row["role"]) == (0, f"127.0.0.1:{port}", "controller")
     assert row["replicas"] >= 3
     assert row["free"] > 0
 

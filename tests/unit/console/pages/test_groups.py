@@ -30,7 +30,7 @@ def test_the_list_has_states_and_lag(read: Site) -> None:
     [row] = read.get("/groups.json?q=bill").json()["rows"]
     assert row == {
         "name": "billing", "state": "Empty", "type": "classic", "lag": 6, "lag_ms": None,
-        "topics": 1, "broker": 0,
+        "trend": "", "topics": 1, "broker": 0,
     }  # fmt: skip
     assert "6 offsets behind in all" in text_of(read.page("/groups/billing"))
     assert "The group has no members." in read.page("/groups/billing")
@@ -44,7 +44,7 @@ def test_the_list_has_states_and_lag(read: Site) -> None:
         ("7", 7, "skips 3 offsets"),
         ("99", 10, "skips 6 offsets"),
         ("-2", 2, "reads 2 offsets again"),
-        ("+1", 5, "skips 1 offsets"),
+        ("+1", 5, "skips 1 offset"),
         ("2020-01-01T00:00:00Z", 0, "reads 4 offsets again"),
         ("2040-01-01", 10, "skips 6 offsets"),
     ],

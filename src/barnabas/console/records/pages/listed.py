@@ -13,7 +13,7 @@ from barnabas.console.records.filter_language import FilterError
 from barnabas.console.records.pages.reading import Reading, query_from, small
 from barnabas.console.records.query import Query, QueryError
 from barnabas.console.records.views import progress_text, row_view
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.zone import zone_of
 
 

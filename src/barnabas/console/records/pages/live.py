@@ -21,7 +21,7 @@ from barnabas.console.records.query import Query, QueryError
 from barnabas.console.records.rows import Row
 from barnabas.console.records.tailing import Tail
 from barnabas.console.records.views import row_view
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.console.zone import zone_of
 from barnabas.model.errors import BarnabasError
@@ -48,6 +48,7 @@ class LiveRecords:
 
     async def events(self, request: Request) -> Response:
         """Stream new records; `Last-Event-ID` goes on where a stream broke."""
+        request.scope["is_live"] = True
         topic = request.path_params["topic"]
         session = self._reading.context.session(request)
         query = query_of(request)

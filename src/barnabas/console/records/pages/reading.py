@@ -27,7 +27,7 @@ from barnabas.console.records.query import LIMITS, Query, QueryError, Start, rea
 from barnabas.console.records.rows import Row
 from barnabas.console.records.schemas import NO_SCHEMAS, TopicSchemas
 from barnabas.console.records.work import BusyError, Work
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.console.zone import zone_name
 

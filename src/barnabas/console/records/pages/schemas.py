@@ -17,7 +17,7 @@ from barnabas.console.records.schemas import (
     TopicSchemas,
     schema_of,
 )
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 
 
 class SchemaPages:

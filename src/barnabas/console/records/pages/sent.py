@@ -36,7 +36,7 @@ from barnabas.console.records.sending import (
     send_again,
     show_headers,
 )
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.session import Session
 from barnabas.model.errors import BarnabasError, RequestError
 
@@ -199,6 +199,7 @@ class SendingPages:
                     "topic": topic, "base": base, "results": results,
                     "left_out": [each for each in drafts if each.problem],
                 },
+                status=409 if any(each["error"] for each in results) else 200,
             )  # fmt: skip
         targets = sorted({each.topic for each in sendable})
         return self._reading.context.templates.page(
@@ -213,8 +214,9 @@ class SendingPages:
                 "count": len(sendable),
                 "left_out": len(drafts) - len(sendable),
                 "size": size_text(sum(each.size for each in sendable)),
-                "needs": ", ".join(f"Write on topic {each}" for each in targets),
+                "needs": ", ".join(f"WRITE on topic {each}" for each in targets),
             },
+            status=409 if form.get("confirmed") == "yes" else 200,
         )
 
     async def _with_partitions(self, session: Session, drafts: list[Draft]) -> list[Draft]:

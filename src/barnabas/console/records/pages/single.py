@@ -16,7 +16,7 @@ from barnabas.console.records.pages.reading import (
 )
 from barnabas.console.records.rows import Row
 from barnabas.console.records.views import HEADER_SHOWN, facts_of, part_view
-from barnabas.console.rendering import segment
+from barnabas.console.segments import segment
 from barnabas.console.zone import zone_of
 
 

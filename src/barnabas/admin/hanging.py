@@ -15,7 +15,6 @@ from barnabas.admin.transactions import (
     list_transactions,
     open_transactions,
 )
-from barnabas.cli.partitions import existing_partitions
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.ids import TopicPartition
 
@@ -44,8 +43,6 @@ async def find_hanging(
 async def _partitions(
     client: ClusterClient, topic: str | None, broker_id: int | None
 ) -> list[TopicPartition]:
-    if topic is not None:
-        await existing_partitions(client, topic, None)  # raises if it does not exist
     return [
         TopicPartition(view.name, index)
         for view in await describe_topics(client, None if topic is None else [topic])

@@ -7,7 +7,7 @@ it, the newest first.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.admin.cluster import describe_cluster
 from barnabas.admin.config_entries import ConfigEntry, ConfigResourceType, ConfigSource, Resource
@@ -240,18 +240,33 @@ async def broker_state(client: ClusterClient, number: int, entries: list[Entry])
     alive = {each.node_id: each for each in cluster.brokers}
     if number not in alive and not held:
         raise InvalidValueError(f"no broker {number}; alive are {_listed(sorted(alive))}")
-    led = [key for key, view in held if view.leader_id == number]
-    lagging = [key for key, view in held if number not in view.isr]
+    where = f"{alive[number].host}:{alive[number].port}" if number in alive else ""
+    return broker_texts(
+        where,
+        len(held),
+        sum(1 for _, view in held if view.leader_id == number),
+        [key for key, view in held if number not in view.isr],
+        [key for key, view in held if view.leader_id < 0],
+        is_controller=cluster.controller_id == number,
+    )
+
+
+def broker_texts(
+    where: str,
+    held: int,
+    led: int,
+    lagging: Sequence[TopicPartition],
+    lost: Sequence[TopicPartition],
+    *,
+    is_controller: bool,
+) -> list[str]:
+    """Return the state of a broker with so many replicas; it is not alive if it is nowhere."""
     texts = []
-    if number in alive:
-        where = f"{alive[number].host}:{alive[number].port}"
-        role = ", the controller," if cluster.controller_id == number else ""
-        texts.append(
-            f"alive{role} at {where}; it leads {len(led)} of its {_counted(len(held), 'replica')}"
-        )
+    if where:
+        role = ", the controller," if is_controller else ""
+        texts.append(f"alive{role} at {where}; it leads {led} of its {_counted(held, 'replica')}")
     else:
-        texts.append(f"not alive; it has {_counted(len(held), 'replica')}")
-        lost = [key for key, view in held if view.leader_id < 0]
+        texts.append(f"not alive; it has {_counted(held, 'replica')}")
         if lost:
             texts.append(f"partitions without a leader meanwhile: {_some(lost)}")
     if lagging:
@@ -328,7 +343,7 @@ def _listed(numbers: Iterable[int]) -> str:
     return f"[{', '.join(map(str, numbers))}]"
 
 
-def _some(keys: list[TopicPartition]) -> str:
+def _some(keys: Sequence[TopicPartition]) -> str:
     more = len(keys) - NAMED_MAX
     return ", ".join(map(str, keys[:NAMED_MAX])) + (f" and {more} more" if more > 0 else "")
 
