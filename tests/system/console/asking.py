@@ -5,7 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 DEADLINE_S = 60.0
@@ -36,11 +41,18 @@ def span(
 ) -> tuple[int, int]:
     """Return the first and the end offset of a partition."""
     place = TopicPartition(topic, partition)
-    ends = []
-    for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
-        answers = admin.list_offsets({place: spec}, isolation_level=isolation)
-        ends.append(answers[place].result(DEADLINE_S).offset)
-    return ends[0], ends[1]
+
+    def offset(spec: OffsetSpec) -> int:
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            answer = admin.list_offsets({place: spec}, isolation_level=isolation)[place]
+            try:
+                return answer.result(DEADLINE_S).offset
+            except KafkaException as failure:  # it may remember the leader of a deleted topic
+                if not failure.args[0].retriable() or time.monotonic() > deadline:
+                    raise
+
+    return offset(OffsetSpec.earliest()), offset(OffsetSpec.latest())
 
 
 def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:

@@ -83,8 +83,9 @@ def create_topics(admin: AdminClient) -> None:
 
 def write_records(options: Mapping[str, Any], records: int) -> None:
     """Write orders, everything hostile, and a long topic with one word at its very beginning."""
-    with_name = {**options, "client.id": "shop", "linger.ms": 50}
-    produce(with_name, ORDERS, (order(number) for number in range(300)))
+    # The console looks for a key where Java's clients send it.
+    shop = {**options, "client.id": "shop", "partitioner": "murmur2_random", "linger.ms": 50}
+    produce(shop, ORDERS, (order(number) for number in range(300)))
     for name in NAMES.values():  # clients whose names are hostile
         produce({**options, "client.id": name}, JOURNAL, [(name.encode(), b"{}", [])])
     rows = [

@@ -56,6 +56,7 @@ def test_records_are_listed_and_filtered(tab: Tab) -> None:
     paid = {each["id"] for each in wanted if each["status"] == "paid" and each["total"] > 200}
     assert {int(found) for row in rows(tab) for found in re.findall(r'"id": ?(\d+)', row)} == paid
     tab.open(f"{ORDERS}?from=key&key=c-007&limit=500")
+    tab.see("That is all")
     keys = [contents.order(number)[0] for number in range(300)]
     assert len(rows(tab)) == keys.count(b"c-007") > 0
     tab.field("Filter").fill("value.total >")
@@ -68,7 +69,7 @@ def test_records_are_listed_and_filtered(tab: Tab) -> None:
 
 def test_a_search_shows_its_progress_goes_on_and_finds(tab: Tab, admin: AdminClient) -> None:
     count = span(admin, contents.HISTORY)[1]
-    tab.open(f"/topics/{contents.HISTORY}/records?q=n+%3D+{count - 1}")  # in the newest batch
+    tab.open(f"/topics/{contents.HISTORY}/records?q=value.n+%3D+{count - 1}")  # in the newest batch
     tab.see(f'"n":{count - 1}')
     # The oldest record is found last: the page has to go on by itself.
     tab.open(f"/topics/{contents.HISTORY}/records?q=value.event+%3D+%22oldest%22&limit=20")
@@ -232,7 +233,7 @@ def test_a_schema_is_used(tab: Tab, make: Make, cluster_options: dict[str, Any])
     tab.press("Use it")
     tab.see("Event")
     tab.open(f"/topics/{name}/records?vd=avro")
-    tab.see('"amount":42', "payment")
+    tab.see('"amount": 42', "payment", "Avro")
 
 
 def _text(value: Any) -> str:
