@@ -53,10 +53,11 @@ def admin_tab(site: ConsoleCluster, browser: Browser) -> Iterator[Tab]:
 
 
 @pytest.fixture
-def tab(admin_tab: Tab) -> Iterator[Tab]:
+def tab(make: Make, admin_tab: Tab) -> Iterator[Tab]:
     """The super user's tab; at the end of a test its pages have done nothing wrong."""
     admin_tab.take_complaints()
     yield admin_tab
+    admin_tab.page.goto("about:blank")  # a live page would ask for what the test has deleted
     complaints = admin_tab.take_complaints()
     assert not complaints, complaints
 

@@ -204,7 +204,7 @@ def test_a_topic_is_forked(tab: Tab, admin: AdminClient, make: Make) -> None:
     assert "the-fork" not in admin.list_topics(timeout=60).topics
     confirm(tab, "Fork it", "the-fork")
     tab.see("the-fork")
-    assert span(admin, "the-fork") == (0, 7)
+    wait_for(lambda: span(admin, "the-fork") == (0, 7), "the fork has the records")
     assert span(admin, name) == (0, 7)
     admin.delete_topics(["the-fork"])["the-fork"].result(DEADLINE_S)
 

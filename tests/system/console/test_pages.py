@@ -132,7 +132,11 @@ def test_a_hostile_group_is_shown_and_harmless(tab: Tab, name: str) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", tab.page.content())
 
 
-def test_hostile_names_are_in_the_lists_as_what_they_are(tab: Tab) -> None:
+def test_hostile_names_are_in_the_lists_as_what_they_are(
+    tab: Tab, cluster_options: dict[str, Any]
+) -> None:
+    rude = {**cluster_options, "client.id": contents.SCRIPT}
+    contents.produce(rude, contents.JOURNAL, [(b"rude", b"{}", [])])
     for path in ("/groups", "/brokers", "/requests", f"/topics/{contents.JOURNAL}"):
         tab.open(path)
         assert contents.SCRIPT in tab.text(), path
