@@ -138,10 +138,11 @@ def test_old_records_are_deleted(tab: Tab, admin: AdminClient, make: Make) -> No
     assert span(admin, name) == (15, 20)
 
 
+@pytest.mark.parametrize("place", ["topic", "elections"])
 def test_a_preferred_leader_is_elected(
-    tab: Tab, admin: AdminClient, make: Make, cluster_options: dict[str, Any]
+    tab: Tab, admin: AdminClient, make: Make, cluster_options: dict[str, Any], place: str
 ) -> None:
-    name = make("leaders-elected", 1, replica_assignment=[[1, 0]], replicas=-1)
+    name = make(f"leaders-elected-{place}", 1, replica_assignment=[[1, 0]], replicas=-1)
 
     def leader() -> int:
         return admin.list_topics(name, timeout=60).topics[name].partitions[0].leader
@@ -152,9 +153,13 @@ def test_a_preferred_leader_is_elected(
     assert leader() == 1
     tab.open(f"/topics/{name}")
     tab.see("not preferred")
-    tab.press("Preview", tab.unfold("Elect the preferred leaders"))
+    if place == "topic":
+        tab.press("Preview", tab.unfold("Elect the preferred leaders"))
+    else:
+        tab.open("/elections")
+        tab.press("Elect the preferred leaders")
     confirm(tab, "Elect them", "0")
-    tab.see("the preferred replica leads")
+    tab.see("the preferred replica leads" if place == "topic" else "has its leader")
     wait_for(lambda: leader() == 0, "the preferred replica leads")
     tab.open(f"/topics/{name}")
     tab.press("Preview", tab.unfold("Elect the preferred leaders"))

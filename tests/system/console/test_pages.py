@@ -44,13 +44,17 @@ PAGES = (
     ("transactions", "/transactions"),
     ("transactions-all", "/transactions?all=yes"),
     ("moves", "/reassign"),
+    ("elections", "/elections"),
     ("acls", "/acls?principal=User%3Aalice&operation=READ&type=TOPIC&name=orders"),
     ("users", "/users"),
     ("quotas", "/quotas"),
     ("configs", "/configs"),
     ("configs-broker", "/configs?type=broker&name=0"),
     ("requests", "/requests"),
+    ("clients", "/clients"),
     ("diary", "/diary"),
+    ("why-group", f"/why?of=group&name={contents.BILLING}"),
+    ("why-partition", f"/why?of=partition&name={contents.ORDERS}-0"),
     ("logs", "/logs"),
 )
 """The pages that are looked at one by one; the last test finds any that is not among them."""

@@ -116,7 +116,7 @@ def test_a_page_follows_what_it_shows(tab: Tab, admin: AdminClient, make: Make) 
     tab.open("/groups/followed")
     tab.see("8 offsets behind")
     contents.commit(admin, "followed", name, [0], 9)
-    tab.see("1 offsets behind")
+    tab.see("1 offset behind")
 
 
 def test_a_record_is_produced(tab: Tab, make: Make, cluster_options: dict[str, Any]) -> None:
@@ -130,8 +130,8 @@ def test_a_record_is_produced(tab: Tab, make: Make, cluster_options: dict[str, A
     tab.page.locator("#headers").fill("source: console\nscript: " + contents.SCRIPT)
     tab.press("Preview")
     tab.see("Nothing has been sent yet", contents.SCRIPT)
-    tab.press("Send 1 records")
-    tab.see("1 records to")
+    tab.press("Send 1 record")
+    tab.see("1 record to")
     [record] = read(cluster_options, name, 1, 1)
     assert (record.key(), record.value()) == ("größe".encode(), contents.SCRIPT.encode())
     assert record.headers() == [
@@ -161,7 +161,7 @@ def test_records_are_sent_again_edited_too(
     tab.page.locator("#target").fill(target)
     tab.field("Value", tab.page.locator("fieldset").nth(1)).fill("edited")
     tab.press("Preview")
-    tab.press("Send 1 records")
+    tab.press("Send 1 record")
     record = read(cluster_options, target, 3)[-1]
     assert (record.key(), record.value()) == (b"key-4", b"edited")
 
