@@ -85,19 +85,19 @@ def admin(cluster_options: dict[str, Any]) -> AdminClient:
 
 @pytest.fixture
 def make(admin: AdminClient, cluster_options: dict[str, Any]) -> Iterator[Make]:
-    """Make topics for one test, each with some records."""
-    made: list[str] = []
+    """Make topics for one test, each with some records; what the test has made goes with it."""
+    before = set(admin.list_topics(timeout=60).topics)
 
     def make(name: str, partitions: int = 1, records: int = 0, **given: Any) -> str:
         replicas = given.pop("replicas", 1)
         new = NewTopic(name, partitions, replicas, **given)
         admin.create_topics([new])[name].result(DEADLINE_S)
-        made.append(name)
         rows = [(b"key-%d" % n, b"value-%d" % n, [("n", b"%d" % n)]) for n in range(records)]
         contents.produce(cluster_options, name, rows)
         return name
 
     yield make
-    there = [name for name in made if name in admin.list_topics(timeout=60).topics]
+    made = set(admin.list_topics(timeout=60).topics) - before
+    there = [name for name in made if not name.startswith("_")]
     for future in admin.delete_topics(there).values() if there else ():
         future.result(DEADLINE_S)

@@ -86,7 +86,6 @@ def test_a_topic_is_created(tab: Tab, admin: AdminClient) -> None:
     tab.see(contents.SCRIPT)
     tab.expected = set()
     assert tab.field("Name").input_value() == "made-here"
-    admin.delete_topics(["made-here"])["made-here"].result(DEADLINE_S)
 
 
 def test_an_option_is_changed_and_returned(tab: Tab, admin: AdminClient, make: Make) -> None:
@@ -211,7 +210,6 @@ def test_a_topic_is_forked(tab: Tab, admin: AdminClient, make: Make) -> None:
     tab.see("the-fork")
     wait_for(lambda: span(admin, "the-fork") == (0, 7), "the fork has the records")
     assert span(admin, name) == (0, 7)
-    admin.delete_topics(["the-fork"])["the-fork"].result(DEADLINE_S)
 
 
 def test_a_topic_is_deleted_once_its_name_is_typed(
