@@ -147,7 +147,9 @@ class Tab:
 
     def unfold(self, summary: str) -> Locator:
         """Open a part of the page that is folded, and return it."""
-        part = self.page.locator("details", has=self.page.locator("summary", has_text=summary))
+        # By its beginning, and a whole word: "Delete it" is no "Delete its offsets".
+        title = re.compile(rf"^\s*{re.escape(summary)}\b")
+        part = self.page.locator("details", has=self.page.locator("summary", has_text=title))
         if part.get_attribute("open") is None:
             part.locator("summary").click()
         return part

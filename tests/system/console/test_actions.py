@@ -256,7 +256,7 @@ def test_a_replica_is_moved_to_another_disk(tab: Tab, site: ConsoleCluster, make
 def test_offsets_are_reset_undone_and_deleted(
     tab: Tab, admin: AdminClient, make: Make, group: str
 ) -> None:
-    name = make("read-by-groups", records=10)
+    name = make(f"read-by-groups-{len(group)}", records=10)
     contents.commit(admin, group, name, [0], 8)
     path = f"/groups/{quote(group, safe='')}"
     tab.open(path)
@@ -283,14 +283,16 @@ def test_offsets_are_reset_undone_and_deleted(
 def test_a_transaction_is_aborted(
     tab: Tab, admin: AdminClient, make: Make, cluster_options: dict[str, Any], name: str
 ) -> None:
-    topic = make("written-in-transactions")
+    topic = make(f"written-in-transactions-{len(name)}")
     producer = Producer(
         {**cluster_options, "transactional.id": name, "transaction.timeout.ms": 600_000}
     )
     producer.init_transactions(DEADLINE_S)
     producer.begin_transaction()
-    producer.produce(topic, b"never seen")
+    failed: list[Any] = []
+    producer.produce(topic, b"never seen", on_delivery=lambda error, _: failed.append(error))
     assert producer.flush(DEADLINE_S) == 0
+    assert failed == [None]
     contents.produce(cluster_options, topic, [(None, b"after it", [])])
     assert span(admin, topic, isolation=IsolationLevel.READ_COMMITTED)[1] == 0
     tab.open("/transactions")
