@@ -44,6 +44,8 @@ FOLDER = ROOT / "docs" / "pictures"
 SIZE: ViewportSize = {"width": 1120, "height": 720}
 WARM_S = 100.0
 """How long the load runs before a picture is taken: charts need a line."""
+LOOK_MS = 12_000
+"""Within it a page looks twice, and rates follow from two looks."""
 TOPICS = {"orders": 6, "payments": 6, "shipments": 3, "clicks": 12, "audit": 1}
 CUSTOMERS = [f"c-{number:03}" for number in range(40)]
 
@@ -72,23 +74,24 @@ def main() -> None:
 def take(tab: Tab, folder: Path) -> None:
     """Take all pictures."""
 
-    def shoot(name: str, dark: bool = False) -> None:
+    def shoot(name: str, *, dark: bool = False, whole: bool = False) -> None:
         if dark:
             tab.page.emulate_media(color_scheme="dark")
-        tab.page.screenshot(path=folder / f"console-{name}.png")
+        tab.page.screenshot(path=folder / f"console-{name}.png", full_page=whole)
         tab.page.emulate_media(color_scheme="light")
 
     tab.open("/")
     tab.page.locator(".chart canvas").first.wait_for()
-    shoot("overview")
+    shoot("overview", whole=True)
     tab.open("/topics/orders")
+    tab.page.wait_for_timeout(LOOK_MS)  # two looks, from which follow the rates
     shoot("topic")
     tab.open("/topics/orders/records?q=value.status+%3D+%22paid%22+and+value.total+%3E+200")
     tab.page.locator("tbody tr").nth(10).wait_for()
     shoot("records", dark=True)
     tab.open("/groups/billing")
     tab.see("Lag in offsets")
-    tab.page.wait_for_timeout(7_000)  # two looks, from which follow the trend and the end
+    tab.page.wait_for_timeout(LOOK_MS)
     shoot("group")
     tab.open("/groups/reports")
     part = tab.unfold("Reset offsets")
