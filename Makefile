@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target sets up what it needs, in .venv/ and .deps/ of this checkout.
 .DEFAULT_GOAL := help
-.PHONY: help install deps run test lint format unit bench bench-check chaos interop docs lock clean
+.PHONY: help install deps run test lint format unit bench bench-check chaos interop docs pictures lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -66,6 +66,7 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.spark
 	$(BIN)/python -m bench.metrics
+	$(BIN)/python -m bench.console
 
 bench-check: $(STAMP) deps  ## whether a request has become dearer, in instructions (needs no quiet machine)
 	$(BIN)/python -m bench.instructions --check
@@ -89,11 +90,16 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 	BARNABAS_QUOTA_SECONDS=$${BARNABAS_QUOTA_SECONDS:-30} $(PYTEST) tests/compat/test_quotas.py -n0 -s
 	BARNABAS_INTERRUPTIONS=$${BARNABAS_INTERRUPTIONS:-100} \
 	  $(PYTEST) tests/system/test_interruptions.py -n $(PYTEST_WORKERS) --dist loadgroup
+	BARNABAS_CONSOLE_RECORDS=$${BARNABAS_CONSOLE_RECORDS:-10000000} \
+	  $(PYTEST) tests/system/console -n0
 	BARNABAS_CHAOS_KILLS=$${BARNABAS_CHAOS_KILLS:-24} \
 	  $(PYTEST) tests/system/test_spark_killed.py tests/system/test_spark_sink_killed.py -n0 -s
 
 docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write
+
+pictures: $(STAMP) deps  ## take the pictures of the console for the docs anew
+	$(BIN)/python -m tools.pictures
 
 lock: $(STAMP)  ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group dev --universal -o requirements.lock

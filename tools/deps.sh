@@ -11,10 +11,12 @@ mkdir -p "$deps"
 note() { printf '%-18s %s\n' "$1" "$2"; }
 
 # System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
-# A ZooKeeper server comes with Apache Kafka 3.9 below. chromium joins with the tests that use it.
+# A ZooKeeper server comes with Apache Kafka 3.9 below. chromium is for the tests of the console, with
+# a font, since a bare machine has none; pngquant makes the pictures of its pages small.
 # iproute2 gives each broker of a test a network of its own. The krb5 packages are a KDC, its clients, and
 # the headers with which the Python package gssapi is built below. valgrind counts instructions.
-packages="kcat librdkafka-dev iproute2 krb5-kdc krb5-admin-server krb5-user libkrb5-dev valgrind"
+packages="kcat librdkafka-dev iproute2 krb5-kdc krb5-admin-server krb5-user libkrb5-dev"
+packages="$packages valgrind chromium fonts-dejavu-core pngquant"
 export DEBIAN_FRONTEND=noninteractive  # krb5-user would ask for a realm
 sh tools/java.sh
 missing=""
@@ -59,6 +61,18 @@ elif mkdir -p "$deps/kafkajs" && npm install --silent --no-fund --no-audit --ign
     note kafkajs installed
 else
     note kafkajs "failed (see $deps/npm.log)"
+fi
+
+# axe-core, which finds what keeps people from using a page of the console.
+if [ -f "$deps/axe-core/node_modules/axe-core/axe.min.js" ]; then
+    note axe-core present
+elif ! command -v npm >/dev/null; then
+    note axe-core "skipped (npm is not installed)"
+elif mkdir -p "$deps/axe-core" && npm install --silent --no-fund --no-audit --ignore-scripts \
+    --prefix "$deps/axe-core" axe-core@4.14.0 >"$deps/axe-core.log" 2>&1; then
+    note axe-core installed
+else
+    note axe-core "failed (see $deps/axe-core.log)"
 fi
 
 # kafka-python 2.0.2, which many programs still pin; its copy of six does not import on Python 3.12.

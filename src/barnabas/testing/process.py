@@ -47,7 +47,7 @@ class ProcessRunner:
 
     def start(self, options: Mapping[str, str]) -> tuple[str, int]:
         """Start the process and wait for its ready line."""
-        data_dir = Path(options["log.dirs"])
+        data_dir = Path(options["log.dirs"].split(",")[0])
         data_dir.mkdir(parents=True, exist_ok=True)
         errors = data_dir.with_name(f"{data_dir.name}.err")
         # In a file: everyone on this machine sees the words of a command.

@@ -154,7 +154,9 @@ class Forks:
         except StorageError as failure:
             self.undo(topic)
             raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
-        return replace(topic, topic_id=topic_id, leader_epochs=epochs)
+        # Where the logs are, and nowhere else: a replica on another broker would be empty.
+        held = {number: partition.replicas for number, partition in enumerate(partitions)}
+        return replace(topic, topic_id=topic_id, leader_epochs=epochs, assignment=held)
 
     async def _make(self, fork: Fork, options: TopicOptions) -> None:
         now_ms = self._now_ms()

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import NewTopic as ConfluentTopic
 from tests.unit.broker.serving import (
     TIMESTAMP,
     Serving,
@@ -24,6 +27,7 @@ from barnabas.model.error_codes import ErrorCode
 from barnabas.records.batch import iterate, read_headers
 from barnabas.records.builder import build_batch
 from barnabas.replication.role import Role
+from barnabas.testing import Cluster
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -202,6 +206,25 @@ def test_epochs_and_producers_go_on(serving: Serving, wire: Wire) -> None:
         assert source_kept == ["a", "b"][: len(source_kept)]
         assert target_kept == ["a", "b", "c"][: len(target_kept)]
     serving.lines.clear()
+
+
+def test_a_fork_is_where_the_records_of_its_source_are() -> None:
+    with Cluster(brokers=3) as cluster:
+        admin = AdminClient(cluster.client_options(style="librdkafka"))
+        controller = admin.list_topics(timeout=60).controller_id
+        source = ConfluentTopic("source", 4, replica_assignment=[[controller]] * 4)
+        admin.create_topics([source])["source"].result(60)
+        producer = Producer(cluster.client_options(style="librdkafka"))
+        for number in range(4):
+            producer.produce("source", b"kept", partition=number)
+        assert producer.flush(60) == 0
+        new = ConfluentTopic("fork", -1, -1, config={"barnabas.fork.source": "source"})
+        admin.create_topics([new])["fork"].result(60)
+        found = admin.list_topics("fork", timeout=60).topics["fork"].partitions
+        assert {each.leader for each in found.values()} == {controller}
+        ends = {TopicPartition("fork", number): OffsetSpec.latest() for number in range(4)}
+        answers = admin.list_offsets(ends).values()
+        assert [each.result(60).offset for each in answers] == [1] * 4
 
 
 def test_open_transactions(serving: Serving, wire: Wire) -> None:

@@ -42,6 +42,10 @@ class LiveRecords:
             query = query_from(request)
         except (QueryError, FilterError) as failure:
             return self._reading.rejected(request, topic, failure)
+        # An answer that is no stream would be shown within the page.
+        await TopicAccess(
+            self._reading.context.door, self._reading.context.session(request).visitor, topic
+        ).topic()
         values = self._reading.frame(request, topic, query)
         values["events"] = f"{values['base']}/events{replace(query, after='').url()}"
         return self._reading.context.templates.page(request, "records/live.html", values)
