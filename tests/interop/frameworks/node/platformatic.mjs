@@ -11,6 +11,9 @@ const producer = new Producer({
   ...shared,
   idempotent: true,
   transactionalId,
+  // Without these, it asks for the producer id 0, which is fenced by its own former life.
+  producerId: -1n,
+  producerEpoch: -1,
   acks: ProduceAcks.ALL,
   serializers: stringSerializers
 })
