@@ -171,7 +171,7 @@ def test_kafka_connect(
         rests = {worker: Rest(int(worker.rpartition(":")[2])) for worker in workers}
         some = rests[next(iter(rests))]
         until("the workers serve", lambda: all(r.get("/connectors") == [] for r in rests.values()))
-        source |= {"topic": name, "tasks.max": 1, "batch.size": 10}
+        source |= {"topic": name, "tasks.max": 1}
         until("the source is created", lambda: some.create("source", source), one, other)
         until("the sink is created", lambda: some.create("sink", sink), one, other)
         reader.until(lambda: reader.count >= HALF // 10, one, other)
