@@ -13,6 +13,7 @@ GENERATORS = (
     ["tools/dashboards.py"],
     ["tools/logger_reference.py"],
     ["tools/draw.py"],
+    ["tools/compatibility.py"],
 )
 
 

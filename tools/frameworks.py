@@ -64,7 +64,7 @@ def _node(home: Path) -> None:
     if stamp.is_file() and stamp.read_text() == wanted:
         return
     npm = _program("npm")
-    options = ["--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--prefix", home]
+    options = ["--silent", "--no-fund", "--no-audit", "--ignore-scripts", "--prefix", str(home)]
     _run([npm, "install", *options, *NODE_PACKAGES], home)
     stamp.write_text(wanted)
 
@@ -86,7 +86,7 @@ def go_environment() -> Mapping[str, str]:
 
 def _rust(home: Path) -> None:
     cargo = _program("cargo")
-    arguments = ["--quiet", "--locked", "--release", "--target-dir", home / "target"]
+    arguments = ["--quiet", "--locked", "--release", "--target-dir", str(home / "target")]
     _run([cargo, "build", *arguments], SOURCES / "rust")
 
 

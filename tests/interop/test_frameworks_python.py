@@ -85,8 +85,8 @@ def test_faust(
     bootstrap: str, topics: tuple[str, str], tmp_path: Path, compatibility: Compatibility
 ) -> None:
     """Count records by key in a table with a changelog topic; a process killed: a result for every
-    record, and repeated ones only of what was not committed. (Its exactly-once repeats as much,
-    also on Apache Kafka.)
+    record. Its exactly-once repeats what the killed process had done, on Apache Kafka as well; its
+    at-least-once loses records after a kill, there as well.
     """
     compatibility("Faust (faust-streaming)", version_of("faust-streaming"), "Python")
 

@@ -12,6 +12,7 @@ app = faust.App(
     datadir=data_dir,
     topic_partitions=4,
     topic_replication_factor=1,
+    processing_guarantee="exactly_once",  # the other one may lose records after a kill
     broker_session_timeout=6.0,
     broker_heartbeat_interval=1.0,
     broker_commit_interval=0.2,
