@@ -102,7 +102,8 @@ def pytest_runtest_makereport(
     """Keep the results of tests that have named a client; one that skips keeps the last one."""
     report = yield
     result = item.stash.get(_shown, None)
-    if result is not None and call.when == "call":
+    ours = item.config.getoption("--broker") == "barnabas"
+    if result is not None and ours and call.when == "call":
         if report.passed:
             result.write("passed")
         elif report.failed:

@@ -79,15 +79,15 @@ class Member:
         self.metrics_port: int | None = None
         self.peers: tuple[int, int] | None = None
         """Port on which it listens for other brokers, and port of the proxy that they dial."""
-        self.clients: tuple[int, int] | None = None
-        """The same for clients."""
+        self.front: int | None = None
+        """Port of the proxy that clients dial."""
 
     @property
     def dialled(self) -> tuple[str, int] | None:
         """The address that clients dial, if it was ever started."""
-        if self.address is None or self.clients is None:
+        if self.address is None or self.front is None:
             return self.address
-        return self.address[0], self.clients[1]
+        return self.address[0], self.front
 
 
 RUNNING: WeakSet[Cluster] = WeakSet()
@@ -249,6 +249,8 @@ class Cluster:
             assert not member.running, f"broker {member.number} is already running"
             member.address = member.runner.start(self._options_of(member))
             member.running = True
+            if self._wires is not None and member.front is not None:
+                self._wires.aim(member.front, member.address[1])
         RUNNING.add(self)
         return self
 
@@ -265,12 +267,12 @@ class Cluster:
             options["barnabas.metrics.listener"] = f"127.0.0.1:{member.metrics_port}"
         if self._protocol != "PLAINTEXT":
             options |= self._secured().broker_options()
-        if member.peers is not None and member.clients is not None:
+        if member.peers is not None and member.front is not None:
             own, front = member.peers
-            here, dialled = member.clients
+            clients = f"PLAINTEXT://127.0.0.1:{member.front}"
             options |= {
-                "listeners": f"PLAINTEXT://127.0.0.1:{here},PEERS://127.0.0.1:{own}",
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{dialled},PEERS://127.0.0.1:{front}",
+                "listeners": f"{options['listeners']},PEERS://127.0.0.1:{own}",
+                "advertised.listeners": f"{clients},PEERS://127.0.0.1:{front}",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PEERS:PLAINTEXT",
                 "inter.broker.listener.name": "PEERS",
             }
@@ -420,9 +422,9 @@ class Cluster:
 
         self._wires = Wires().start()
         for member in self._members:
-            own, here = free_port(), free_port()
+            own = free_port()
             member.peers = own, self._wires.front(member.number, own)
-            member.clients = here, self._wires.front(member.number, here, CLIENTS)
+            member.front = self._wires.front(member.number, None, CLIENTS)
 
     def _choose_metrics_ports(self) -> None:
         from barnabas.testing.zookeeper import free_port

@@ -48,17 +48,25 @@ class Wires:
         self._changed = asyncio.Event()
         self._links: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
+        self._ports: dict[int, int] = {}
 
     def start(self) -> Wires:
         """Start forwarding."""
         self._thread.start()
         return self
 
-    def front(self, target: int, port: int, source: Source = None) -> int:
-        """Open a front for a port; its connections are from `source`, or identify themselves."""
+    def front(self, target: int, port: int | None, source: Source = None) -> int:
+        """Open a front for a port; its connections are from `source`, or identify themselves.
+
+        A port that is not known yet is given to `aim` later.
+        """
         return asyncio.run_coroutine_threadsafe(
             self._open(target, port, source), self._loop
         ).result()
+
+    def aim(self, front: int, port: int) -> None:
+        """Have the connections to a front go on to this port from now on."""
+        self._ports[front] = port
 
     def cut(self, source: int, target: int) -> None:
         """Drop traffic from one node to another; the other direction is not affected."""
@@ -113,13 +121,13 @@ class Wires:
         self._loop.call_soon_threadsafe(add)
         return done
 
-    async def _open(self, target: int, port: int, source: Source) -> int:
+    async def _open(self, target: int, port: int | None, source: Source) -> int:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
             self._links.add(task)
             try:
-                await self._link(target, port, source, reader, writer)
+                await self._link(target, source, reader, writer)
             except (OSError, asyncio.IncompleteReadError):
                 return
             except asyncio.CancelledError:
@@ -131,17 +139,19 @@ class Wires:
         server = await asyncio.start_server(accept, "127.0.0.1", 0)
         self._servers.append(server)
         number: int = server.sockets[0].getsockname()[1]
+        if port is not None:
+            self._ports[number] = port
         return number
 
     async def _link(
         self,
         target: int,
-        port: int,
         source: Source,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         first = b""
+        front: int = writer.get_extra_info("sockname")[1]
         if callable(source):
             ends = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
             # It may take long, and others must not wait for it.
@@ -151,6 +161,9 @@ class Wires:
             first = size + await reader.readexactly(int.from_bytes(size, "big"))
             source = _sender(first)
         await self._passage(source, target)
+        port = self._ports.get(front)
+        if port is None:
+            return  # as a port on which nobody listens
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
         far_writer.write(first)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from barnabas import KafkaConsumer, KafkaProducer
@@ -31,10 +33,11 @@ def test_topics_groups_and_dead_brokers_are_described() -> None:
     with Cluster(options={"num.partitions": 2}) as cluster:
         assert describe_cluster(cluster, last=5) == ""
         address = cluster.bootstrap
+        begin_ms = int(time.time() * 1000)
         with KafkaProducer(bootstrap_servers=address) as producer:
             for number in range(4):
-                sent = producer.send("orders", b"%d" % number, key=b"k", partition=number % 2)
-                timestamp = sent.get(60).timestamp
+                place = {"partition": number % 2, "timestamp_ms": begin_ms + number}
+                producer.send("orders", b"%d" % number, key=b"k", **place).get(60)
             producer.send("alone", b"", headers=[("h", b"1")], partition=0).get(60)
         options = {"bootstrap_servers": address, "auto_offset_reset": "earliest"}
         with KafkaConsumer("orders", group_id="g", **options) as consumer:
@@ -51,7 +54,7 @@ def test_topics_groups_and_dead_brokers_are_described() -> None:
             "1:1 → 3",
         ]
         assert lines[5:] == ["group g: orders:0 at 2 of 2, orders:1 at 2 of 2"]
-        assert describe_cluster(cluster, last=2, since_ms=timestamp + 3_600_000) == ""
+        assert describe_cluster(cluster, last=2, since_ms=begin_ms + 3_600_000) == ""
         cluster.kill()
         # It does not wait for long, and says why it has nothing.
         assert describe_cluster(cluster, last=2).startswith("could not be read: ")
