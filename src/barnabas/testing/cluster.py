@@ -304,9 +304,10 @@ class Cluster:
         self.stop(number)
         self.start(number)
 
-    def is_running(self, number: int) -> bool:
-        """Return whether a broker was started, and neither stopped nor killed since."""
-        return self._members[number].running
+    @property
+    def running(self) -> list[int]:
+        """The numbers of the brokers that were started, and neither stopped nor killed since."""
+        return [member.number for member in self._members if member.running]
 
     def pause(self, number: int) -> None:
         """Freeze a broker's process, like an overloaded machine."""

@@ -122,7 +122,7 @@ def _fault(
 
 
 def _start_again(cluster: Cluster, broker: int) -> None:
-    if not cluster.is_running(broker):  # the test may have started it
+    if broker not in cluster.running:  # the test may have started it
         cluster.start(broker)
 
 

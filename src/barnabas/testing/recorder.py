@@ -11,7 +11,6 @@ from barnabas.admin.offsets import OffsetSpec
 from barnabas.blocking.admin import KafkaAdminClient
 from barnabas.blocking.consumer import KafkaConsumer
 from barnabas.kernels import ConsumerRecord
-from barnabas.model.errors import BarnabasError
 from barnabas.model.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -36,8 +35,11 @@ def describe_cluster(cluster: Cluster, *, last: int, since_ms: int = 0) -> str:
     Topics whose newest record is older are left out. If brokers cannot be asked, the description
     says so.
     """
+    if not cluster.running:
+        return "could not be read: no broker is running"
     options = {
         **cluster.client_options(),
+        "bootstrap.timeout.ms": _TIMEOUT_MS,
         "request.timeout.ms": _TIMEOUT_MS,
         "default.api.timeout.ms": _TIMEOUT_MS,
     }
@@ -48,8 +50,8 @@ def describe_cluster(cluster: Cluster, *, last: int, since_ms: int = 0) -> str:
                 return ""
             topics = _topics(options, partitions, last)
             return "\n".join([*topics, *_groups(admin, partitions)])
-    except BarnabasError as failure:
-        return f"could not be read: {failure}"
+    except Exception as failure:  # noqa: BLE001  it must not take the place of the test's failure
+        return f"could not be read: {str(failure) or repr(failure)}"
 
 
 def _partitions_since(admin: KafkaAdminClient, since_ms: int) -> dict[TopicPartition, Extent]:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from barnabas import KafkaConsumer, KafkaProducer
-from barnabas.testing import Cluster
+from barnabas.testing import Cluster, recorder
 from barnabas.testing.recorder import describe_cluster, readable
 
 
@@ -56,5 +56,15 @@ def test_topics_groups_and_dead_brokers_are_described() -> None:
         assert lines[5:] == ["group g: orders:0 at 2 of 2, orders:1 at 2 of 2"]
         assert describe_cluster(cluster, last=2, since_ms=begin_ms + 3_600_000) == ""
         cluster.kill()
-        # It does not wait for long, and says why it has nothing.
+        assert describe_cluster(cluster, last=2) == "could not be read: no broker is running"
+
+
+def test_a_cluster_that_nobody_reaches_does_not_keep_the_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorder, "_TIMEOUT_MS", 200)
+    with Cluster(wired=True) as cluster:
+        cluster.isolate(0)
+        begin = time.monotonic()
         assert describe_cluster(cluster, last=2).startswith("could not be read: ")
+        assert time.monotonic() - begin < 20  # a client's own patience is 30 s
