@@ -13,6 +13,7 @@ GENERATORS = (
     ["tools/dashboards.py"],
     ["-m", "tools.logger_reference"],
     ["tools/draw.py"],
+    ["tools/compatibility.py"],
 )
 
 

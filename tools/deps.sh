@@ -110,6 +110,19 @@ for release in 3.9 4; do
     fi
 done
 
+# pytest-asyncio, for an example; installed in the environment it would be loaded by every run of pytest.
+if [ -d "$deps/pytest-asyncio/pytest_asyncio" ]; then
+    note pytest-asyncio present
+elif "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$deps/pytest-asyncio" \
+    'pytest-asyncio>=1.3' >"$deps/pytest-asyncio.log" 2>&1; then
+    note pytest-asyncio installed
+else
+    note pytest-asyncio "failed (see $deps/pytest-asyncio.log)"
+fi
+
+# Frameworks and clients of others, for make interop; each part says how it went.
+"$python" -m tools.frameworks
+
 # Spark's own Kafka connector, to compare ours with.
 if answer=$("$python" -m tools.spark_connector 2>&1); then
     note spark-connector present

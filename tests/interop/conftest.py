@@ -5,14 +5,19 @@ Needs Java, and Maven the first time; where they are missing the tests skip and 
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from tests.interop.doors import Doors, open_doors
 from tools.apache_kafka import RELEASES, Distribution, Unavailable
+from tools.compatibility import Result
+
+pytest.register_assert_rewrite("tests.interop.framework_runs")
 
 Tool = Callable[..., str]
+Compatibility = Callable[[str, str, str], None]
 
 
 @pytest.fixture(scope="session", params=sorted(RELEASES))
@@ -71,3 +76,38 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         pytest.skip(str(why))
     with open_doors(kafka, tmp_path_factory.mktemp("doors")) as opened:
         yield opened
+
+
+_shown = pytest.StashKey[Result]()
+
+
+@pytest.fixture
+def compatibility(request: pytest.FixtureRequest) -> Compatibility:
+    """Name the client that the test runs; its result is a row of docs/compatibility.md."""
+    ran = inspect.cleandoc(request.function.__doc__ or "").partition("\n\n")[0]
+    assert ran, "the docstring says what was run and asserted"
+
+    def name_client(client: str, version: str, language: str) -> None:
+        request.node.stash[_shown] = Result(
+            client, version, language, " ".join(ran.split()), request.node.name
+        )
+
+    return name_client
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the results of tests that have named a client; one that skips keeps the last one."""
+    report = yield
+    result = item.stash.get(_shown, None)
+    ours = item.config.getoption("--broker") == "barnabas"
+    if result is not None and ours and call.when == "call":
+        if report.passed:
+            result.write("passed")
+        elif report.failed:
+            result.write("failed")
+        elif hasattr(report, "wasxfail"):
+            result.write(f"missing: {report.wasxfail}")
+    return report

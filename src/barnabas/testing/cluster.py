@@ -9,6 +9,8 @@
 
     with Cluster(brokers=3, wired=True) as cluster:
         cluster.partition(0, 1)  # no traffic between the two; both still reach the others
+        cluster.isolate(2)       # no traffic with any broker or client
+        cluster.slow(50)         # everything takes 50 ms longer
         cluster.heal()
 
     with Cluster(security="sasl_ssl") as cluster:
@@ -37,10 +39,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 from barnabas.model.errors import InvalidValueError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
     from types import TracebackType
 
     from barnabas.testing.process import ProcessRunner
@@ -74,6 +79,19 @@ class Member:
         self.metrics_port: int | None = None
         self.peers: tuple[int, int] | None = None
         """Port on which it listens for other brokers, and port of the proxy that they dial."""
+        self.front: int | None = None
+        """Port of the proxy that clients dial."""
+
+    @property
+    def dialled(self) -> tuple[str, int] | None:
+        """The address that clients dial, if it was ever started."""
+        if self.address is None or self.front is None:
+            return self.address
+        return self.address[0], self.front
+
+
+RUNNING: WeakSet[Cluster] = WeakSet()
+"""Clusters of this process that were started and not closed."""
 
 
 class Cluster:
@@ -98,7 +116,8 @@ class Cluster:
         unless `group.initial.rebalance.delay.ms` is set, the diary is kept in no topic unless
         `barnabas.diary.enable` is, and records do not expire unless `log.retention.*` is set, or
         the topic's retention. `racks` has the `broker.rack` of each broker, in order. `wired`
-        brokers talk to each other through proxies that `partition` cuts.
+        brokers talk to each other and to clients through proxies, which `partition`, `isolate` and
+        `slow` act on.
         `security` is the security protocol of all connections, those between brokers included.
         `zookeeper` is the address of a running server, for brokers in processes. With
         `metrics`, each broker serves its metrics over HTTP. `runner` replaces the way to run a
@@ -108,8 +127,6 @@ class Cluster:
             raise InvalidValueError(f"brokers={brokers}: must be at least 1, and 1 with a runner")
         if racks and len(racks) != brokers:
             raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: must be one each")
-        if wired and brokers == 1:
-            raise InvalidValueError("wired=True: needs at least two brokers")
         if wired and security is not None:
             raise InvalidValueError(
                 "wired=True: must be without security, because proxies read who sends a request"
@@ -136,7 +153,7 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """Return the bootstrap.servers for clients; the cluster must have been started."""
-        addresses = [member.address for member in self._members if member.address is not None]
+        addresses = [member.dialled for member in self._members if member.dialled is not None]
         if not addresses:
             raise InvalidValueError("the cluster was not started: call start() or use `with`")
         return ",".join(f"{host}:{port}" for host, port in addresses)
@@ -233,6 +250,9 @@ class Cluster:
             assert not member.running, f"broker {member.number} is already running"
             member.address = member.runner.start(self._options_of(member))
             member.running = True
+            if self._wires is not None and member.front is not None:
+                self._wires.aim(member.front, member.address[1])
+        RUNNING.add(self)
         return self
 
     def _options_of(self, member: Member) -> dict[str, str]:
@@ -249,11 +269,11 @@ class Cluster:
             options["barnabas.metrics.listener"] = f"127.0.0.1:{member.metrics_port}"
         if self._protocol != "PLAINTEXT":
             options |= self._secured().broker_options()
-        if member.peers is not None:
+        if member.peers is not None and member.front is not None:
             own, front = member.peers
-            clients = options["listeners"]
+            clients = f"PLAINTEXT://127.0.0.1:{member.front}"
             options |= {
-                "listeners": f"{clients},PEERS://127.0.0.1:{own}",
+                "listeners": f"{options['listeners']},PEERS://127.0.0.1:{own}",
                 "advertised.listeners": f"{clients},PEERS://127.0.0.1:{front}",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PEERS:PLAINTEXT",
                 "inter.broker.listener.name": "PEERS",
@@ -286,6 +306,11 @@ class Cluster:
         self.stop(number)
         self.start(number)
 
+    @property
+    def running(self) -> list[int]:
+        """The numbers of the brokers that were started, and neither stopped nor killed since."""
+        return [member.number for member in self._members if member.running]
+
     def pause(self, number: int) -> None:
         """Freeze a broker's process, like an overloaded machine."""
         self._process_of(number).pause()
@@ -304,16 +329,61 @@ class Cluster:
         if not one_way:
             wires.cut(other, one)
 
-    def heal(self) -> None:
-        """Restore the traffic between all brokers."""
-        self._wires_of().heal()
+    def isolate(self, number: int, *, clients_only: bool = False) -> None:
+        """Drop all traffic of a broker with clients and, unless `clients_only`, other brokers.
+
+        It still reaches ZooKeeper, which keeps it in the cluster.
+        """
+        self._wires_of(number).part([number], self._others_of(number, clients_only=clients_only))
+
+    def slow(self, latency_ms: float, number: int | None = None) -> None:
+        """Have all traffic of one broker, or of all, take so much longer in each direction."""
+        if latency_ms < 0:
+            raise InvalidValueError(f"latency_ms={latency_ms}: must be at least 0")
+        for one in [number] if number is not None else range(self._count):
+            wires = self._wires_of(one)
+            for other in self._others_of(one):
+                wires.delay(one, other, latency_ms / 1000)
+                wires.delay(other, one, latency_ms / 1000)
+
+    def heal(self, number: int | None = None) -> None:
+        """Restore all traffic, or that of one broker, as it was at the start."""
+        if number is None:
+            self._wires_of().heal()
+            return
+        wires = self._wires_of(number)
+        for other in self._others_of(number):
+            wires.restore(number, other)
+            wires.restore(other, number)
+
+    @property
+    def records_sent(self) -> int:
+        """How many records clients have sent to wired brokers, those sent again included."""
+        return self._wires_of().sent
+
+    def after_records(self, count: int, action: Callable[[], None]) -> Future[None]:
+        """Run an action, such as a `kill`, once clients have sent `count` more records.
+
+        The request with the last of them reaches its broker; until the action returns, no further
+        request does, and no response leaves: clients learn of neither. The result is the action's.
+        """
+        if count < 1:
+            raise InvalidValueError(f"count={count}: must be at least 1")
+        return self._wires_of().after_records(count, action)
+
+    def _others_of(self, number: int, *, clients_only: bool = False) -> list[int]:
+        from barnabas.testing.wires import CLIENTS
+
+        others = [] if clients_only else [n for n in range(self._count) if n != number]
+        return [CLIENTS, *others]
 
     def _wires_of(self, *numbers: int) -> Wires:
         if self._wires is None:
-            raise InvalidValueError("only wired brokers can be partitioned: use wired=True")
+            raise InvalidValueError("only traffic of wired brokers can be cut: use wired=True")
         if len(set(numbers)) != len(numbers) or any(n not in range(self._count) for n in numbers):
+            wanted = "two different ones" if len(numbers) == 2 else "one"
             raise InvalidValueError(
-                f"brokers {numbers}: must be two different ones from 0 to {self._count - 1}"
+                f"brokers {numbers}: must be {wanted} from 0 to {self._count - 1}"
             )
         return self._wires
 
@@ -327,6 +397,7 @@ class Cluster:
 
     def close(self) -> None:
         """Stop the brokers and remove their data."""
+        RUNNING.discard(self)
         try:
             # Their data is about to be deleted: a controlled shutdown would only take time. On a
             # ZooKeeper server that is not ours, though, brokers should deregister.
@@ -349,13 +420,14 @@ class Cluster:
                 self._security = None
 
     def _lay_wires(self) -> None:
-        from barnabas.testing.wires import Wires
+        from barnabas.testing.wires import CLIENTS, Wires
         from barnabas.testing.zookeeper import free_port
 
         self._wires = Wires().start()
         for member in self._members:
             own = free_port()
             member.peers = own, self._wires.front(member.number, own)
+            member.front = self._wires.front(member.number, None, CLIENTS)
 
     def _choose_metrics_ports(self) -> None:
         from barnabas.testing.zookeeper import free_port

@@ -227,8 +227,6 @@ def test_brokers_that_are_cut_apart_lose_each_other_and_nobody_else(one_way: boo
 
 
 def test_only_wired_brokers_are_cut_apart() -> None:
-    with pytest.raises(InvalidValueError, match="wired=True: needs at least two brokers"):
-        Cluster(wired=True)
     with pytest.raises(InvalidValueError, match="use wired=True"):
         Cluster(brokers=2).partition(0, 1)
     with Cluster(brokers=2, wired=True) as cluster:
@@ -252,3 +250,47 @@ def test_metrics_are_served_where_the_cluster_says(process: bool) -> None:
 def test_without_metrics_there_is_no_address() -> None:
     with pytest.raises(InvalidValueError, match=r"no metrics are served: start a Cluster\(metrics"):
         Cluster().metrics_url()
+
+
+def test_an_action_waits_for_records_and_holds_what_follows() -> None:
+    """The broker is killed before a response leaves, so that the client sends again."""
+    with Cluster(wired=True, options={"log.flush.interval.messages": "1"}) as cluster:
+        create(cluster.bootstrap, "t")
+        kept: list[int] = []
+
+        def restart() -> None:
+            cluster.kill()
+            kept.append(cluster.records_sent)
+            cluster.start()
+
+        done = cluster.after_records(5, restart)
+        producer = Producer(
+            {"bootstrap.servers": cluster.bootstrap, "linger.ms": 0, "enable.idempotence": True}
+        )
+        for number in range(10):
+            producer.produce("t", b"%d" % number)
+            assert producer.flush(60) == 0
+            assert done.done() == (number >= 4)
+        done.result()
+        assert kept == [5]
+        assert cluster.records_sent >= 10
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
+        assert consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=60) == (0, 10)
+        consumer.close()
+        with pytest.raises(InvalidValueError, match="count=0: must be at least 1"):
+            cluster.after_records(0, restart)
+
+
+def test_an_isolated_broker_is_reached_again_when_healed() -> None:
+    with Cluster(wired=True) as cluster:
+        create(cluster.bootstrap, "t")
+        cluster.isolate(0)
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 0})
+        producer.produce("t", b"held")
+        assert producer.flush(0.3) == 1
+        cluster.heal(0)
+        assert producer.flush(60) == 0
+        with pytest.raises(InvalidValueError, match="latency_ms=-1: must be at least 0"):
+            cluster.slow(-1)
+        with pytest.raises(InvalidValueError, match=r"brokers \(3,\): must be one from 0 to 0"):
+            cluster.isolate(3)

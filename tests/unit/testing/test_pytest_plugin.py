@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from barnabas.testing.pytest_plugin import options_of
+
+pytest_plugins = ["pytester"]
+
+Run = Callable[..., pytest.RunResult]
 
 
 def test_options_are_read_as_names_and_values() -> None:
@@ -39,33 +43,31 @@ def test_importing_the_plugin_imports_no_broker() -> None:
     }
 
 
-def run_project(directory: Path, text: str, *options: str) -> str:
-    """Run another project's tests, and return what pytest printed."""
-    (directory / "test_it.py").write_text(text)
-    without = [
-        word for name in ("cacheprovider", "hypothesispytest") for word in ("-p", f"no:{name}")
-    ]
-    command = [sys.executable, "-m", "pytest", "-q", *without, *options, str(directory)]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Run:
+    """Run another project's tests, by pytest in a process of its own."""
+
+    def run_tests(text: str, *options: str) -> pytest.RunResult:
+        pytester.makepyfile(test_it=text)
+        return pytester.runpytest_subprocess("-q", "-p", "no:hypothesispytest", *options)
+
+    return run_tests
 
 
-def test_another_project_gets_a_broker_with_its_options(tmp_path: Path) -> None:
-    printed = run_project(
-        tmp_path,
+def test_another_project_gets_a_broker_with_its_options(run: Run) -> None:
+    ran = run(
         "def test_it(barnabas_cluster, barnabas_bootstrap):\n"
         "    assert barnabas_cluster.bootstrap == barnabas_bootstrap\n"
         "    assert barnabas_cluster._options == {'num.partitions': '2'}\n",
         "--barnabas-option",
         "num.partitions=2",
     )
-    assert "1 passed" in printed, printed
+    ran.assert_outcomes(passed=1)
 
 
-def test_another_project_gets_clusters_of_any_size(tmp_path: Path) -> None:
+def test_another_project_gets_clusters_of_any_size(run: Run) -> None:
     """One for the session, and those of its own that a test forgets to close."""
-    printed = run_project(
-        tmp_path,
+    ran = run(
         "left = []\n"
         "def test_it(barnabas_cluster, barnabas_clusters):\n"
         "    assert len(barnabas_cluster.bootstrap.split(',')) == 2\n"
@@ -80,12 +82,11 @@ def test_another_project_gets_clusters_of_any_size(tmp_path: Path) -> None:
         "num.partitions=2",
         "--barnabas-brokers=2",
     )
-    assert "2 passed" in printed, printed
+    ran.assert_outcomes(passed=2)
 
 
-def test_another_project_gets_a_secured_cluster(tmp_path: Path) -> None:
-    printed = run_project(
-        tmp_path,
+def test_another_project_gets_a_secured_cluster(run: Run) -> None:
+    ran = run(
         "from barnabas import KafkaAdminClient\n"
         "def test_it(barnabas_cluster, barnabas_client_options):\n"
         "    assert barnabas_client_options == barnabas_cluster.client_options('admin')\n"
@@ -98,4 +99,121 @@ def test_another_project_gets_a_secured_cluster(tmp_path: Path) -> None:
         "--barnabas-security",
         "sasl_ssl",
     )
-    assert "2 passed" in printed, printed
+    ran.assert_outcomes(passed=2)
+
+
+def test_a_cluster_lives_as_long_as_its_scope(run: Run) -> None:
+    ran = run(
+        "import pytest\n"
+        "seen = []\n"
+        "class TestOne:\n"
+        "    def test_a(self, barnabas_bootstrap):\n"
+        "        seen.append(barnabas_bootstrap)\n"
+        "    def test_b(self, barnabas_cluster):\n"
+        "        assert seen == [barnabas_cluster.bootstrap]\n"
+        "class TestOther:\n"
+        "    def test_c(self, barnabas_bootstrap, barnabas_own_cluster):\n"
+        "        assert barnabas_bootstrap not in seen\n"
+        "        assert barnabas_own_cluster.bootstrap != barnabas_bootstrap\n",
+        "--barnabas-scope",
+        "class",
+    )
+    ran.assert_outcomes(passed=3)
+
+
+SENDING = """
+import pytest
+from barnabas import KafkaConsumer, KafkaProducer
+
+def send(cluster, count):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all", linger_ms=0) as producer:
+        for number in range(count):
+            producer.send("sent", b"%d" % number).get(60)
+
+def values(cluster, count):
+    options = {"bootstrap_servers": cluster.bootstrap, "auto_offset_reset": "earliest"}
+    with KafkaConsumer("sent", **options) as consumer:
+        return [next(consumer).value for _ in range(count)]
+"""
+
+
+def test_faults_happen_as_the_marks_say(run: Run) -> None:
+    ran = run(
+        SENDING
+        + """
+SAFE = {"default.replication.factor": 2, "min.insync.replicas": 1}
+
+@pytest.mark.barnabas(options=SAFE)
+@pytest.mark.barnabas_kill(1, after_records=20)
+def test_a_killed_broker(barnabas_own_cluster):
+    send(barnabas_own_cluster, 20)  # the last is answered after the fault
+    assert barnabas_own_cluster.running == [0]
+    send(barnabas_own_cluster, 20)
+    assert values(barnabas_own_cluster, 40) == [b"%d" % number for number in range(20)] * 2
+
+@pytest.mark.barnabas_slow(1)
+@pytest.mark.barnabas_stop(0, after_records=3, for_s=0.1)
+@pytest.mark.barnabas_isolate(0, after_records=5, for_s=0.1)
+def test_it_goes_on_when_they_end(barnabas_own_cluster):
+    send(barnabas_own_cluster, 10)
+    assert values(barnabas_own_cluster, 10) == [b"%d" % number for number in range(10)]
+
+@pytest.mark.barnabas_kill(0, after_records=100)
+def test_it_did_not_happen(barnabas_own_cluster):
+    send(barnabas_own_cluster, 2)
+"""
+    )
+    ran.assert_outcomes(passed=3, errors=1)
+    ran.stdout.fnmatch_lines(["kill(0) did not happen: clients sent 2 records, it waits for 100"])
+
+
+def test_marks_without_the_fixture_are_rejected(run: Run) -> None:
+    ran = run("import pytest\n@pytest.mark.barnabas_kill(1)\ndef test_it(): ...\n")
+    ran.stderr.fnmatch_lines(
+        ["*test_it.py::test_it: the mark barnabas_kill needs the fixture barnabas_own_cluster"]
+    )
+
+
+def test_wrong_marks_are_rejected(run: Run) -> None:
+    marks = ("burn(1)", "kill(1, after=3)", "kill(0, for_s=-1)", "slow()", "kill(-1)")
+    tests = "".join(
+        f"@pytest.mark.barnabas_{mark}\ndef test_{number}(barnabas_own_cluster): ...\n"
+        for number, mark in enumerate(marks)
+    )
+    ran = run(f"import pytest\n{tests}")
+    ran.assert_outcomes(errors=len(marks))
+    ran.stdout.fnmatch_lines(
+        [
+            "*mark barnabas_burn: must be one of barnabas_kill, barnabas_stop, *",
+            "*mark barnabas_kill: * unexpected keyword argument 'after'*",
+            "*mark barnabas_kill: kill(0): for_s=-1: must be at least 0",
+            "*mark barnabas_slow: * missing 1 required positional argument: 'latency_ms'",
+            "*mark barnabas_kill: kill(-1): brokers are counted from 0",
+        ]
+    )
+
+
+def test_the_report_of_a_failed_test_shows_what_was_sent(run: Run) -> None:
+    ran = run(
+        SENDING
+        + """
+def test_before(barnabas_cluster):
+    with KafkaProducer(bootstrap_servers=barnabas_cluster.bootstrap) as producer:
+        producer.send("older", b"of another test").get(60)
+
+def test_fails(barnabas_cluster):
+    send(barnabas_cluster, 5)
+    raise AssertionError
+""",
+        "--barnabas-records=2",
+    )
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(
+        [
+            "*- Barnabas at 127.0.0.1:* -*",
+            "topic sent: 5 offsets (partition: first–next; 0: 0–5)",
+            "  0:3 * null → 3",
+            "  0:4 * null → 4",
+        ]
+    )
+    ran.stdout.no_fnmatch_line("*topic older*")
