@@ -184,6 +184,19 @@ def test_the_program_with_traces(broker: RunningBroker, terminal: Terminal) -> N
     assert pack[1] == processed[2]
 
 
+def test_measuring(broker: RunningBroker, terminal: Terminal) -> None:
+    created, produced, *others = [
+        terminal.type(line) for block in blocks("measure.md", "sh") for line in lines(block)
+    ]
+    assert created == "created topic measured\n"
+    (shown,) = blocks("measure.md", "text")
+    printed = produced.splitlines()
+    assert printed[0].split() == shown.splitlines()[0].split()
+    assert printed[1].split()[2:4] == ["20000", "0"]
+    assert printed[3] == shown.splitlines()[3]
+    assert [line.split()[2] for line in others[-1].splitlines()[1:5]] == ["5000"] * 4
+
+
 def test_asking_why(broker: RunningBroker, terminal: Terminal) -> None:
     fill(broker.bootstrap, "orders", 1, 10)
     asked, read, keep, allow = map(lines, blocks("why.md", "sh"))
