@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from barnabas.cli.perf import fleet as module
-from barnabas.cli.perf import worker
 from barnabas.cli.perf.fleet import Fleet, MeasurementError
 from barnabas.cli.perf.meter import Figures, Meter
 from barnabas.cli.perf.plan import Plan
