@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target sets up what it needs, in .venv/ and .deps/ of this checkout.
 .DEFAULT_GOAL := help
-.PHONY: help install deps run test lint format unit bench chaos interop docs lock clean
+.PHONY: help install deps run test lint format unit bench chaos interop docs lock dist clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -94,6 +94,9 @@ docs: $(STAMP)  ## write the generated pages and files anew
 
 lock: $(STAMP)  ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group dev --universal -o requirements.lock
+
+dist: $(STAMP)  ## build sdist and wheels in dist/, and try them on every Python of this machine
+	$(BIN)/python -m tools.dist
 
 clean:  ## remove what was built
 	rm -rf build dist src/*.egg-info $(VENV)

@@ -29,7 +29,8 @@ barnabas \- a broker for Kafka clients, and the commands of its cluster
 .SH DESCRIPTION
 Barnabas is Apache Kafka, rebuilt in Python.
 .B barnabas start
-runs a broker; the other commands work with any cluster that speaks Kafka's protocol. They find it at
+runs a broker; the other commands work with any cluster that speaks Kafka's protocol.
+They find it at
 .BR \-\-bootstrap\-server ,
 at
 .B $BARNABAS_BOOTSTRAP
@@ -44,13 +45,13 @@ SIGINT and SIGTERM end a command in order, with a last line on standard output o
 A broker hands its partitions to others and closes its logs.
 Under a service manager
 .RB ( $NOTIFY_SOCKET )
-it reports that it is ready, that it is stopping, and signs of life for a watchdog; SIGHUP lets it read changed
-certificates.
+it reports that it is ready, that it is stopping, and signs of life for a watchdog; SIGHUP lets it
+read changed certificates.
 .SH EXIT STATUS
 .TP
 .B 0
-The command has done what it was asked; a broker, or another command that runs until it is stopped, was stopped by
-SIGTERM.
+The command has done what it was asked; a broker, or another command that runs until it is stopped,
+was stopped by SIGTERM.
 .TP
 .B 1
 It has failed, and one line on standard error says why.
