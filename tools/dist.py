@@ -96,6 +96,15 @@ def run(*words: object, environment: Mapping[str, str] | None = None, where: Pat
     return done.stdout
 
 
+def copy_tracked(target: Path) -> None:
+    """Copy the files that git knows, as they are now."""
+    for name in run("git", "ls-files", "-z").split("\0"):
+        source = ROOT / name
+        if name and source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+
+
 class Release:
     """The files in dist/, and how they are made and tried."""
 
@@ -112,7 +121,9 @@ class Release:
     def build_sdist(self, python: Python) -> None:
         for old in [*DIST.glob("barnabas-*.whl"), *DIST.glob("barnabas-*.tar.gz")]:
             old.unlink()
-        run(self._uv, "build", "-q", "--sdist", "--python", python.path, "--out-dir", DIST, ROOT)
+        source = self._scratch / "source"
+        copy_tracked(source)  # setuptools leaves files where it works, and takes all that it finds
+        run(self._uv, "build", "-q", "--sdist", "--python", python.path, "--out-dir", DIST, source)
         [self.sdist] = DIST.glob("barnabas-*.tar.gz")
         self.version = self.sdist.name.removeprefix("barnabas-").removesuffix(".tar.gz")
         self.tell(f"built {self.sdist.name}, {self.sdist.stat().st_size / 1e6:.1f} MB")
