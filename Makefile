@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target sets up what it needs, in .venv/ and .deps/ of this checkout.
 .DEFAULT_GOAL := help
-.PHONY: help install deps run test lint format unit bench chaos interop docs lock dist clean
+.PHONY: help install deps run test lint format unit bench chaos interop docs site lock dist clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -91,6 +91,11 @@ chaos: $(STAMP) deps  ## long seeded runs with crashes
 
 docs: $(STAMP)  ## write the generated pages and files anew
 	$(BIN)/python tools/check_generated.py --write
+
+site: $(STAMP)  ## the pages as a site in build/site, with search (open index.html)
+	test -x .deps/site/bin/python || $(BIN)/uv venv --quiet .deps/site
+	VIRTUAL_ENV=.deps/site $(BIN)/uv pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 .deps/site/bin/python -m tools.build_site
 
 lock: $(STAMP)  ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group dev --universal -o requirements.lock
