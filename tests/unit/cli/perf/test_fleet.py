@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -29,12 +30,12 @@ def acted(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Give workers other code to run."""
 
     def replace(code: str) -> None:
-        popen = module.subprocess.Popen
+        popen = subprocess.Popen
 
         def start(words: list[str], **options: Any) -> Any:
             return popen([sys.executable, "-c", PRELUDE + code], **options)
 
-        monkeypatch.setattr(module.subprocess, "Popen", start)
+        monkeypatch.setattr(subprocess, "Popen", start)
 
     return replace
 
