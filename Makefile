@@ -1,6 +1,6 @@
 # Everything a newcomer types. Each target sets up what it needs, in .venv/ and .deps/ of this checkout.
 .DEFAULT_GOAL := help
-.PHONY: help install deps run test lint format unit bench bench-check chaos interop docs pictures lock clean
+.PHONY: help install deps run test lint format unit bench bench-check chaos interop docs pictures site lock dist clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -67,6 +67,7 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.spark
 	$(BIN)/python -m bench.metrics
 	$(BIN)/python -m bench.console
+	$(BIN)/python -m bench.starts
 
 bench-check: $(STAMP) deps  ## whether a request has become dearer, in instructions (needs no quiet machine)
 	$(BIN)/python -m bench.instructions --check
@@ -101,8 +102,16 @@ docs: $(STAMP)  ## write the generated pages and files anew
 pictures: $(STAMP) deps  ## take the pictures of the console for the docs anew
 	$(BIN)/python -m tools.pictures
 
+site: $(STAMP)  ## the pages as a site in build/site, with search (open index.html)
+	test -x .deps/site/bin/python || $(BIN)/uv venv --quiet .deps/site
+	VIRTUAL_ENV=.deps/site $(BIN)/uv pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 .deps/site/bin/python -m tools.build_site
+
 lock: $(STAMP)  ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group dev --universal -o requirements.lock
+
+dist: $(STAMP)  ## build sdist and wheels in dist/, and try them on every Python of this machine
+	$(BIN)/python -m tools.dist
 
 clean:  ## remove what was built
 	rm -rf build dist src/*.egg-info $(VENV)

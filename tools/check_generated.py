@@ -8,6 +8,7 @@ GENERATORS = (
     ["tools/error_classes.py"],
     ["tools/option_reference.py"],
     ["-m", "tools.command_reference"],
+    ["-m", "tools.man_page"],
     ["-m", "tools.authorization_reference"],
     ["-m", "tools.metric_reference"],
     ["tools/dashboards.py"],

@@ -184,6 +184,41 @@ def test_the_program_with_traces(broker: RunningBroker, terminal: Terminal) -> N
     assert pack[1] == processed[2]
 
 
+def test_measuring(broker: RunningBroker, terminal: Terminal) -> None:
+    created, produced, *others = [
+        terminal.type(line) for block in blocks("measure.md", "sh") for line in lines(block)
+    ]
+    assert created == "created topic measured\n"
+    (shown,) = blocks("measure.md", "text")
+    printed = produced.splitlines()
+    assert printed[0].split() == shown.splitlines()[0].split()
+    assert printed[1].split()[2:4] == ["20000", "0"]
+    assert printed[3] == shown.splitlines()[3]
+    assert [line.split()[2] for line in others[-1].splitlines()[1:5]] == ["5000"] * 4
+
+
+def test_installing(terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make dist` tries what it has built; here are the rest, and the unit that the page copies."""
+    pytest.importorskip("shtab", reason="pip install shtab")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _, completion = blocks("install.md", "sh")
+    for command in lines(completion):
+        terminal.type(command)
+    written = tmp_path / ".local/share/bash-completion/completions/barnabas"
+    assert "-F _shtab_barnabas barnabas\n" in written.read_text()
+    assert (tmp_path / ".config/fish/completions/barnabas.fish").stat().st_size > 10_000
+
+    (service,) = blocks("install.md", "console")
+    unit = (ROOT / "packaging" / "barnabas.service").read_text()
+    for line in (
+        *("User=barnabas", "WorkingDirectory=/var/lib/barnabas"),
+        "ExecStart=/usr/local/bin/barnabas start --config /etc/barnabas/server.properties",
+    ):
+        assert f"\n{line}\n" in unit
+    for word in ("useradd --system", "/var/lib/barnabas", "/usr/local/bin/", "/etc/barnabas/"):
+        assert word in service
+
+
 def test_asking_why(broker: RunningBroker, terminal: Terminal) -> None:
     fill(broker.bootstrap, "orders", 1, 10)
     asked, read, keep, allow = map(lines, blocks("why.md", "sh"))

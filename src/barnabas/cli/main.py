@@ -65,6 +65,7 @@ COMMANDS = (
     Command("export", "barnabas.cli.export", "write a topic to files: Parquet, CSV, JSON lines"),
     Command("import", "barnabas.cli.import_", "send the records in files to a topic"),
     Command("tools", "barnabas.cli.tools", "install Kafka's tools by their names"),
+    Command("completion", "barnabas.cli.completion", "print a script for your shell's Tab key"),
 )
 
 EXAMPLES = """\
@@ -109,9 +110,9 @@ def _dispatch(words: list[str]) -> int:
         print(overview(), end="")
         return 0
     if words[0] in ("-V", "--version"):
-        from importlib.metadata import version
+        from barnabas import __version__
 
-        print(f"barnabas {version('barnabas')}")
+        print(f"barnabas {__version__}")
         return 0
     command = next((command for command in COMMANDS if command.name == words[0]), None)
     if command is None and words[0].startswith(("kafka-", "connect-", "zookeeper-")):

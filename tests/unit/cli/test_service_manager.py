@@ -12,12 +12,12 @@ import pytest
 
 from barnabas.cli.service_manager import ServiceManager
 
+Listening = tuple[str, socket.socket]
+"""The address in NOTIFY_SOCKET, and the socket behind it."""
+
 
 @pytest.fixture(params=["file", "abstract"])
-def listening(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[tuple[str, socket.socket]]:
-    """The address in NOTIFY_SOCKET, and the socket behind it."""
+def listening(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Listening]:
     name = secrets.token_hex(8)
     shown = f"@{name}" if request.param == "abstract" else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:

@@ -56,7 +56,8 @@ async def round_trips(
         try:
             view = await _settled(client, topic)
         except BarnabasError as failure:
-            yield _not_checked(str(failure), "name a topic that exists: --topic TOPIC")
+            step = _step(failure) or "name a topic that exists: --topic TOPIC"
+            yield _not_checked(str(failure), step)
             return
         chosen = {
             partition.leader_id: TopicPartition(topic, partition.index)

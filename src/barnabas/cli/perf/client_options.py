@@ -32,3 +32,21 @@ def _value(keyword: str, text: str) -> Any:
         return int(text)
     except ValueError:
         return text
+
+
+def producers_and_consumers(
+    options: Mapping[str, str],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options of a producer and those of a consumer, of which some are for both.
+
+    Ours say whose an option is; options that neither has are another client's, for both.
+    """
+    from barnabas.config.clients.consumer import ConsumerOptions
+    from barnabas.config.clients.options import spellings
+    from barnabas.config.clients.producer import ProducerOptions
+
+    sending, reading = spellings(ProducerOptions), spellings(ConsumerOptions)
+    return (
+        {name: value for name, value in options.items() if name in sending or name not in reading},
+        {name: value for name, value in options.items() if name in reading or name not in sending},
+    )

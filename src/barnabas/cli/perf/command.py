@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -70,7 +69,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where to start (default: beginning)",
     )
     consume.add_argument(
-        "--group", metavar="NAME", help="read as members of this group (default: without one)"
+        "--group",
+        metavar="NAME",
+        help="read as members of this group, and commit nothing (default: without a group)",
     )
     consume.add_argument(
         "--idle",
@@ -212,6 +213,7 @@ def _consume(arguments: argparse.Namespace) -> int:
     options = {"auto.offset.reset": "latest" if at_end else "earliest"}
     if arguments.group is not None:
         options["group.id"] = arguments.group
+        options["enable.auto.commit"] = "false"  # the next client reads the same records
     plan = Plan(
         "consume",
         arguments.topic,
@@ -255,7 +257,9 @@ def _sending_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 def _measure(arguments: argparse.Namespace, plan: Plan, options: dict[str, str]) -> int:
     """Measure one client after another, and report."""
-    from barnabas.cli.perf.fleet import Fleet
+    from barnabas.cli.output import counted
+    from barnabas.cli.perf.fleet import Fleet, MeasurementError
+    from barnabas.cli.perf.report import LiveLine
     from barnabas.cli.progress_line import ProgressLine
     from barnabas.cli.session import run
     from barnabas.model.errors import InvalidValueError
@@ -265,36 +269,41 @@ def _measure(arguments: argparse.Namespace, plan: Plan, options: dict[str, str])
             "--command-config is for our own client: give the others' options one by one, "
             "with --client-option NAME=VALUE"
         )
-    run(arguments, lambda client: _check_topic(client, arguments.topic))
+    partitions = run(arguments, lambda client: _partitions(client, arguments.topic))
+    if plan.action == "consume" and plan.group is None and len(partitions) < arguments.clients:
+        raise InvalidValueError(
+            f"--clients {arguments.clients}: topic {plan.topic} has "
+            f"{counted(len(partitions), 'partition')}, and each client reads its own; run no more "
+            "clients than that, or read as a group: --group NAME"
+        )
     measured: dict[str, Figures] = {}
-    stopped = False
+    failed: dict[str, str] = {}
     with INTERRUPTION.held() as hold:
         with ProgressLine(wanted=not arguments.json) as line:
             for client in arguments.client:
-                plans = _shares(arguments, plan, client, options)
-                fleet = Fleet(plans)
+                fleet = Fleet(_shares(arguments, plan, client, options, partitions))
                 hold.ends_by(fleet.stop)
-                prefix = f"{client}  " if len(arguments.client) > 1 else ""
+                live = LiveLine(client)
 
-                def show(figures: Figures, prefix: str = prefix) -> None:
-                    from barnabas.cli.perf.report import live_line
-
-                    line.show(prefix + live_line(figures))
+                def show(figures: Figures, live: LiveLine = live) -> None:
+                    line.show(live.text(figures))
 
                 enough = plan.records if plan.action == "consume" else None
-                measured[client] = fleet.run(show, enough)
-                stopped = stopped or (fleet.stopped and INTERRUPTION.is_pending)
+                try:
+                    measured[client] = fleet.run(show, enough)
+                except MeasurementError as failure:
+                    failed[client] = str(failure)
                 hold.ends_by(None)
-                if stopped:
+                if INTERRUPTION.is_pending:
                     break
-        _print(arguments, measured)
-        if stopped:
-            INTERRUPTION.closed()
-    return 1 if any(figures.failures for figures in measured.values()) else 0
+        _print(arguments, measured, failed)
+        if INTERRUPTION.is_pending and measured:
+            INTERRUPTION.closed()  # the report is the last line
+    return 1 if failed or any(figures.failures for figures in measured.values()) else 0
 
 
-async def _check_topic(client: ClusterClient, topic: str) -> None:
-    """Raise if the topic does not exist."""
+async def _partitions(client: ClusterClient, topic: str) -> list[int]:
+    """Return the partitions of the topic; raise if it does not exist."""
     from barnabas.model.errors import InvalidValueError
 
     view = (await client.refresh([topic])).topics.get(topic)
@@ -302,17 +311,24 @@ async def _check_topic(client: ClusterClient, topic: str) -> None:
         failure = InvalidValueError(f"topic {topic!r} does not exist")
         failure.add_note(f"create it with: barnabas topics create {topic}")
         raise failure
+    return sorted(view.partitions)
 
 
 def _shares(
-    arguments: argparse.Namespace, plan: Plan, client: str, options: dict[str, str]
+    arguments: argparse.Namespace,
+    plan: Plan,
+    client: str,
+    options: dict[str, str],
+    partitions: list[int],
 ) -> list[Plan]:
-    """Return the plan of each process: its share of the records and of the throughput."""
+    """Return the plan of each process: its share of records, throughput and partitions."""
     from barnabas.cli.command_config import client_options
 
     clients: int = arguments.clients
-    base = client_options(arguments)
-    base.setdefault("client.id", "barnabas-perf")
+    base = {
+        **client_options(arguments),
+        "client.id": arguments.command_config.options.get("client.id", "barnabas-perf"),
+    }
     plans = []
     for number in range(clients):
         own = {**base, **options, **dict(arguments.client_option)}
@@ -320,6 +336,7 @@ def _shares(
             own.setdefault("transactional.id", f"barnabas-perf-{number}")
             if clients > 1 and "transactional.id" in dict(arguments.client_option):
                 own["transactional.id"] += f"-{number}"
+        own_partitions = partitions[number::clients]
         records = plan.records
         if records is not None and plan.action != "consume":
             records = records // clients + (number < records % clients)
@@ -330,32 +347,32 @@ def _shares(
                 options=own,
                 records=records,
                 throughput=plan.throughput / clients if plan.throughput else None,
-                number=number,
-                clients=clients,
+                partitions=tuple(partitions if plan.action == "latency" else own_partitions),
             )
         )
     return plans
 
 
-def _print(arguments: argparse.Namespace, measured: dict[str, Figures]) -> None:
-    from barnabas.cli.output import print_table
+def _print(
+    arguments: argparse.Namespace, measured: dict[str, Figures], failed: dict[str, str]
+) -> None:
+    from barnabas.cli.output import counted, print_json, print_table
     from barnabas.cli.perf.report import document, histogram_lines, table
 
     if arguments.json:
-        found = {client: document(figures) for client, figures in measured.items()}
-        print(json.dumps(found, indent=2), flush=True)
-        return
-    print_table(*table(measured))
-    for client, figures in measured.items():
-        lines = histogram_lines(figures.latencies)
-        if lines:
-            print(f"\n{client}: latencies of {figures.latencies.count:,} records")
-            print("\n".join(lines))
+        print_json([document(client, figures) for client, figures in measured.items()])
+    elif measured:
+        print_table(*table(measured))
+        for client, figures in measured.items():
+            lines = histogram_lines(figures.latencies)
+            if lines:
+                print(f"\n{client}: latencies of {counted(figures.latencies.count, 'record')}")
+                print("\n".join(lines))
+    sys.stdout.flush()
     for client, figures in measured.items():
         if figures.failures:
-            print(
-                f"barnabas perf: {client}: {figures.failures} records failed, the first: "
-                f"{figures.first_failure}",
-                file=sys.stderr,
+            failed[client] = (
+                f"{counted(figures.failures, 'record')} failed, the first: {figures.first_failure}"
             )
-    sys.stdout.flush()
+    for client, reason in failed.items():
+        print(f"barnabas perf: {client}: {reason}", file=sys.stderr)

@@ -1,8 +1,7 @@
 """Reads records with one of the clients, as a program of its users would: in lists.
 
-Without a group, the partitions of the topic are divided among the clients of a kind, which assign
-them; with one, its members are. Imports are inside the functions: a process loads the client that
-it measures, and no other.
+Without a group, clients read the partitions of their plan; with one, what the group assigns to
+them. Imports are inside the functions: a process loads the client that it measures, and no other.
 """
 
 from __future__ import annotations
@@ -16,12 +15,14 @@ from typing import Any, Protocol
 from barnabas.cli.perf.client_options import in_snake_case
 from barnabas.cli.perf.meter import Meter
 from barnabas.cli.perf.plan import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, Plan
-from barnabas.model.errors import InvalidValueError
 
 LIST_MAX = 500
 """The maximum number of records in a list: max.poll.records of Kafka."""
 
 POLL_S = 0.2
+JOIN_S = 30.0
+"""How long a member waits for partitions; one too many for its group never gets any."""
+ANSWER_S = 30.0
 
 Batch = list[Any]
 """Records of the client's own class."""
@@ -30,7 +31,8 @@ Batch = list[Any]
 class Consumer(Protocol):
     """What reading needs of a client."""
 
-    def poll(self, timeout_s: float) -> Batch: ...
+    def is_assigned(self) -> bool: ...
+    def poll(self, timeout_s: float, most: int = LIST_MAX) -> Batch: ...
     def measured(self, batch: Batch) -> Iterator[tuple[bytes, int]]: ...
     def size(self, batch: Batch) -> int: ...
     def close(self) -> None: ...
@@ -39,34 +41,49 @@ class Consumer(Protocol):
 def consume(plan: Plan, meter: Meter, stop: threading.Event) -> None:
     """Read until there are enough records, the time is up, or none has arrived for a while.
 
-    The clock starts when the positions are known, and stops when the last records have arrived; a
-    group's join is part of the time. At the end of the topic, latencies count from timestamps.
+    The clock starts when the client has partitions and positions, and stops when the last records
+    have arrived. At the end of the topic, latencies count from timestamps.
     """
     consumer = open_consumer(plan)
-    clock = time.perf_counter
     try:
-        meter.begin()
-        last_s = clock()
-        end_s = None if plan.duration_s is None else last_s + plan.duration_s
-        while not stop.is_set():
-            batch = consumer.poll(POLL_S)
-            now_s = clock()
-            if batch:
-                last_s = now_s
-                if plan.from_end:
-                    now_ms = time.time() * 1000
-                    for _, timestamp_ms in consumer.measured(batch):
-                        meter.latencies.add(int((now_ms - timestamp_ms) * 1000))
-                meter.read(len(batch), consumer.size(batch))
-                if plan.records is not None and meter.records >= plan.records:
-                    break
-            elif now_s - last_s >= plan.idle_s:
-                break
-            if end_s is not None and now_s >= end_s:
-                break
-        meter.stop_at_last()
+        read(consumer, plan, meter, stop)
     finally:
         consumer.close()
+
+
+def read(consumer: Consumer, plan: Plan, meter: Meter, stop: threading.Event) -> None:
+    """Do what the plan says with a consumer."""
+    clock = time.perf_counter
+    batch: Batch = []
+    if plan.group is not None:
+        meter.wait_for_others()  # not later: members must poll while the others join
+        join_end_s = clock() + JOIN_S
+        while not (batch or consumer.is_assigned() or stop.is_set() or clock() >= join_end_s):
+            batch = consumer.poll(POLL_S, _wanted(plan, meter))
+    meter.begin()
+    last_s = clock()
+    end_s = None if plan.duration_s is None else last_s + plan.duration_s
+    while not stop.is_set() and (wanted := _wanted(plan, meter)):
+        batch = batch or consumer.poll(POLL_S, wanted)
+        now_s = clock()
+        if batch:
+            last_s = now_s
+            if plan.from_end:
+                now_ms = time.time() * 1000
+                for _, timestamp_ms in consumer.measured(batch):
+                    meter.latencies.add(int((now_ms - timestamp_ms) * 1000))
+            meter.read(len(batch), consumer.size(batch))
+            batch = []
+        elif now_s - last_s >= plan.idle_s:
+            break
+        if end_s is not None and now_s >= end_s:
+            break
+    meter.stop_at_last()
+
+
+def _wanted(plan: Plan, meter: Meter) -> int:
+    """Return how many records the next list may have; 0 if there are enough."""
+    return LIST_MAX if plan.records is None else min(LIST_MAX, plan.records - meter.records)
 
 
 def open_consumer(plan: Plan) -> Consumer:
@@ -77,18 +94,6 @@ def open_consumer(plan: Plan) -> Consumer:
         AIOKAFKA: AioKafkaConsumer,
     }
     return kinds.get(plan.client, BarnabasConsumer)(plan)
-
-
-def own_partitions(plan: Plan, partitions: Iterable[int]) -> list[int]:
-    """Return the partitions that this client reads; raise if there are none for it."""
-    every = sorted(partitions)
-    own = [each for index, each in enumerate(every) if index % plan.clients == plan.number]
-    if not own:
-        raise InvalidValueError(
-            f"topic {plan.topic} has {len(every)} partitions for {plan.clients} clients: "
-            "set --clients to no more than that, or create partitions"
-        )
-    return own
 
 
 class BarnabasConsumer:
@@ -104,8 +109,8 @@ class BarnabasConsumer:
         if plan.group is not None:
             self._client.subscribe([plan.topic])
             return
-        own = own_partitions(plan, self._client.partitions_for_topic(plan.topic) or ())
-        assigned = [partition(plan.topic, each) for each in own]
+        read = plan.partitions or sorted(self._client.partitions_for_topic(plan.topic) or ())
+        assigned = [partition(plan.topic, each) for each in read]
         self._client.assign(assigned)
         if plan.from_end:
             self._client.seek_to_end(*assigned)
@@ -114,15 +119,18 @@ class BarnabasConsumer:
         for each in assigned:
             self._client.position(each)
 
-    def poll(self, timeout_s: float) -> Batch:
-        found = self._client.poll(timeout_ms=int(timeout_s * 1000), max_records=LIST_MAX)
+    def is_assigned(self) -> bool:
+        return bool(self._client.assignment())
+
+    def poll(self, timeout_s: float, most: int = LIST_MAX) -> Batch:
+        found = self._client.poll(timeout_ms=int(timeout_s * 1000), max_records=most)
         return [record for records in found.values() for record in records]
 
     def measured(self, batch: Batch) -> Iterator[tuple[bytes, int]]:
         return ((record.value, record.timestamp) for record in batch)
 
     def size(self, batch: Batch) -> int:
-        return sum(len(record.value or b"") + len(record.key or b"") for record in batch)
+        return _size(batch)
 
     def close(self) -> None:
         self._client.close()
@@ -142,8 +150,8 @@ class ConfluentConsumer:
     """confluent-kafka's."""
 
     def __init__(self, plan: Plan) -> None:
-        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
         from confluent_kafka import Consumer as Client
+        from confluent_kafka import TopicPartition
 
         # It has no consumer without a group; nothing is committed.
         options = {"group.id": "barnabas-perf", "enable.auto.commit": "false", **plan.options}
@@ -151,13 +159,25 @@ class ConfluentConsumer:
         if plan.group is not None:
             self._client.subscribe([plan.topic])
             return
-        known = self._client.list_topics(plan.topic, timeout=30).topics[plan.topic].partitions
-        start = OFFSET_END if plan.from_end else OFFSET_BEGINNING
-        own = own_partitions(plan, known)
-        self._client.assign([TopicPartition(plan.topic, each, start) for each in own])
+        assigned = []
+        for each in plan.partitions:
+            # Its own OFFSET_END is the end as of some time after this.
+            bounds = self._client.get_watermark_offsets(
+                TopicPartition(plan.topic, each), timeout=ANSWER_S
+            )
+            assigned.append(TopicPartition(plan.topic, each, bounds[plan.from_end]))
+        self._client.assign(assigned)
 
-    def poll(self, timeout_s: float) -> Batch:
-        return [each for each in self._client.consume(LIST_MAX, timeout_s) if not each.error()]
+    def is_assigned(self) -> bool:
+        return bool(self._client.assignment())
+
+    def poll(self, timeout_s: float, most: int = LIST_MAX) -> Batch:
+        # To wait for the first one and take what is there: `consume` waits until it has them all.
+        first = self._client.poll(timeout_s)
+        if first is None:
+            return []
+        batch = [first, *self._client.consume(most - 1, 0)] if most > 1 else [first]
+        return [each for each in batch if _is_record(each)]
 
     def measured(self, batch: Batch) -> Iterator[tuple[bytes, int]]:
         return ((message.value(), message.timestamp()[1]) for message in batch)
@@ -167,6 +187,16 @@ class ConfluentConsumer:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _is_record(message: Any) -> bool:
+    """Return whether it is one; raise if it is an error that the client does not retry."""
+    from confluent_kafka import KafkaException
+
+    error = message.error()
+    if error is not None and not error.retriable():
+        raise KafkaException(error)
+    return error is None
 
 
 class AioKafkaConsumer:
@@ -184,9 +214,7 @@ class AioKafkaConsumer:
         if plan.group is not None:
             client.subscribe([plan.topic])
             return client
-        await client.topics()
-        own = own_partitions(plan, client.partitions_for_topic(plan.topic) or ())
-        assigned = [TopicPartition(plan.topic, each) for each in own]
+        assigned = [TopicPartition(plan.topic, each) for each in plan.partitions]
         client.assign(assigned)
         if plan.from_end:
             await client.seek_to_end(*assigned)
@@ -198,18 +226,23 @@ class AioKafkaConsumer:
         """Run the loop until the work is done."""
         return self._loop.run_until_complete(work)
 
-    def poll(self, timeout_s: float) -> Batch:
-        found = self.run(
-            self._client.getmany(timeout_ms=int(timeout_s * 1000), max_records=LIST_MAX)
-        )
+    def is_assigned(self) -> bool:
+        return bool(self._client.assignment())
+
+    def poll(self, timeout_s: float, most: int = LIST_MAX) -> Batch:
+        found = self.run(self._client.getmany(timeout_ms=int(timeout_s * 1000), max_records=most))
         return [record for records in found.values() for record in records]
 
     def measured(self, batch: Batch) -> Iterator[tuple[bytes, int]]:
         return ((record.value, record.timestamp) for record in batch)
 
     def size(self, batch: Batch) -> int:
-        return sum(len(record.value or b"") + len(record.key or b"") for record in batch)
+        return _size(batch)
 
     def close(self) -> None:
         self.run(self._client.stop())
         self._loop.close()
+
+
+def _size(batch: Iterable[Any]) -> int:
+    return sum(len(record.value or b"") + len(record.key or b"") for record in batch)

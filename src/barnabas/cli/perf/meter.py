@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from barnabas.cli.perf.histogram import LatencyHistogram
+
+MEGABYTE = 1 << 20
 
 
 class Counter(Protocol):
@@ -26,9 +28,13 @@ class Counter(Protocol):
 
 
 class Meter:
-    """Records, bytes, failures and latencies; other threads may read it meanwhile."""
+    """Records, bytes, failures and latencies; other threads may read it meanwhile.
 
-    def __init__(self) -> None:
+    `wait_for_others` returns when all clients of a measurement are connected.
+    """
+
+    def __init__(self, wait_for_others: Callable[[], object] = lambda: None) -> None:
+        self.wait_for_others = wait_for_others
         self.records = 0
         self.bytes = 0
         self.failures = 0
@@ -41,7 +47,8 @@ class Meter:
         self._ended = False
 
     def begin(self) -> None:
-        """Start the clock: the client is connected."""
+        """Start the clock: the client is connected, and so are the others."""
+        self.wait_for_others()
         self._began_s = self._last_s = time.perf_counter()
         self._cpu_s = time.process_time()
 
@@ -126,4 +133,4 @@ class Figures:
     @property
     def mb_per_s(self) -> float:
         """Megabytes (2^20 bytes) of keys and values per second."""
-        return self.bytes / self.seconds / (1 << 20) if self.seconds else 0.0
+        return self.bytes / self.seconds / MEGABYTE if self.seconds else 0.0

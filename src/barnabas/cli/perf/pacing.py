@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from barnabas.cli.perf.plan import Plan
+
+WAIT_S = 0.2
+"""How long a client waits at most before it looks whether it is to stop."""
 
 
 class Pace:
@@ -43,8 +46,13 @@ class Pace:
         return due_s if self._from_intended else now_s
 
 
-def due_times(plan: Plan, stop: threading.Event) -> Iterator[float]:
-    """Yield when each record's latency starts, once it is due; end when `stop` is set."""
+def due_times(
+    plan: Plan, stop: threading.Event, wait: Callable[[float], object]
+) -> Iterator[float]:
+    """Yield when each record's latency starts, once it is due; end when `stop` is set.
+
+    `wait` passes so many seconds, or fewer.
+    """
     clock = time.perf_counter
     pace = Pace(plan, clock())
     while not stop.is_set():
@@ -52,8 +60,9 @@ def due_times(plan: Plan, stop: threading.Event) -> Iterator[float]:
         due_s = pace.next_due(now_s)
         if due_s is None:
             return
-        if due_s > now_s:
-            if stop.wait(due_s - now_s):
+        while due_s > now_s:
+            wait(min(due_s - now_s, WAIT_S))
+            if stop.is_set():
                 return
             now_s = clock()
         yield pace.counted_from(due_s, now_s)

@@ -10,8 +10,9 @@ from pathlib import Path
 from barnabas.cli.perf.plan import Plan
 from barnabas.model.errors import ConfigError
 
-VARIANTS = 64
-"""How many random payloads take turns: making one for each record would be measured, too."""
+VARIANTS_MAX = 64
+VARIANTS_SIZE_MAX = 1 << 20
+"""So many random payloads take turns: making one for each record would be measured, too."""
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -25,7 +26,9 @@ def payloads(plan: Plan) -> Iterator[bytes]:
     if plan.monotonic:
         return (b"%d" % number for number in count())
     letters = random.Random(0)
-    return cycle([bytes(letters.choices(_LETTERS, k=plan.record_size)) for _ in range(VARIANTS)])
+    size = plan.record_size
+    variants = min(max(VARIANTS_SIZE_MAX // max(size, 1), 1), VARIANTS_MAX)
+    return cycle([bytes(letters.choices(_LETTERS, k=size)) for _ in range(variants)])
 
 
 def read_payloads(path: str, delimiter: str = "\n") -> list[bytes]:

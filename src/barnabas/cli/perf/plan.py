@@ -39,9 +39,8 @@ class Plan:
     """Payloads are the numbers from 0 on."""
     transaction_ms: float | None = None
     """How long a transaction is; None: there are none."""
-    number: int = 0
-    clients: int = 1
-    """This is client `number` of so many of its kind."""
+    partitions: tuple[int, ...] = ()
+    """The partitions that are read without a group; all of the topic if there are none here."""
     from_end: bool = False
     group: str | None = None
     idle_s: float = 10.0
@@ -55,4 +54,4 @@ class Plan:
     def decoded(cls, text: str) -> Plan:
         """Return the plan of a JSON text."""
         document: dict[str, Any] = json.loads(text)
-        return cls(**document)
+        return cls(**{**document, "partitions": tuple(document["partitions"])})

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from barnabas.cli.perf.client_options import in_snake_case
 from barnabas.cli.perf.meter import Counter
-from barnabas.cli.perf.pacing import Pace, due_times
+from barnabas.cli.perf.pacing import WAIT_S, Pace, due_times
 from barnabas.cli.perf.payloads import payloads
 from barnabas.cli.perf.plan import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, Plan
 
@@ -28,6 +28,7 @@ class Producer(Protocol):
     def send(self, payload: bytes, started_s: float, meter: Counter) -> None: ...
     def begin(self) -> None: ...
     def commit(self) -> None: ...
+    def wait(self, seconds: float) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -54,7 +55,7 @@ def send_all(producer: Producer, plan: Plan, meter: Counter, stop: threading.Eve
     transactions = Transactions(plan)
     send = producer.send
     meter.begin()
-    for started_s in due_times(plan, stop):
+    for started_s in due_times(plan, stop, producer.wait):
         if transactions.is_due(time.perf_counter()):
             if transactions.is_open:
                 producer.commit()
@@ -115,6 +116,9 @@ class BarnabasProducer:
     def commit(self) -> None:
         self.client.commit_transaction()
 
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
     def flush(self) -> None:
         self.client.flush()
 
@@ -144,6 +148,9 @@ class KafkaPythonProducer:
 
     def commit(self) -> None:
         self._client.commit_transaction()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def flush(self) -> None:
         self._client.flush(FLUSH_S)
@@ -184,6 +191,9 @@ class ConfluentProducer:
     def commit(self) -> None:
         self._client.commit_transaction()
 
+    def wait(self, seconds: float) -> None:
+        self._client.poll(seconds)  # calls back for what was written meanwhile
+
     def flush(self) -> None:
         self._client.flush(FLUSH_S)
 
@@ -215,8 +225,8 @@ async def _produce_with_aiokafka(plan: Plan, meter: Counter, stop: threading.Eve
             due_s = pace.next_due(now_s)
             if due_s is None:
                 break
-            if due_s > now_s:
-                await asyncio.sleep(due_s - now_s)
+            while due_s > now_s and not stop.is_set():
+                await asyncio.sleep(min(due_s - now_s, WAIT_S))
                 now_s = clock()
             if transactions.is_due(now_s):
                 if transactions.is_open:

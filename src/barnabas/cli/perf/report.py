@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from barnabas.cli.perf.histogram import LatencyHistogram
-from barnabas.cli.perf.meter import Figures
+from barnabas.cli.perf.meter import MEGABYTE, Figures
 
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 BAR_WIDTH = 40
+WINDOW_S = 2.0
+"""The rate on the live line is that of so many last seconds."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def document(figures: Figures) -> dict[str, Any]:
+def client_version(client: str) -> str | None:
+    """Return the version of a client's package."""
+    try:
+        return version(client)
+    except PackageNotFoundError:
+        return None
+
+
+def document(client: str, figures: Figures) -> dict[str, Any]:
     """Return the figures of one kind of client as JSON can have them."""
     latencies = figures.latencies
     found: dict[str, Any] = {
+        "client": client,
+        "version": client_version(client),
         "records": figures.records,
         "bytes": figures.bytes,
         "failures": figures.failures,
@@ -32,29 +46,44 @@ def document(figures: Figures) -> dict[str, Any]:
             **{f"p{percent:g}": latencies.percentile(percent) / 1000 for percent in PERCENTILES},
             "max": latencies.max / 1000,
         }
-        found["histogram_us"] = [list(bar) for bar in latencies.bars()]
+        found["histogram"] = [
+            {"from_ms": bar.low / 1000, "to_ms": bar.high / 1000, "records": bar.values}
+            for bar in latencies.bars()
+        ]
     return found
 
 
-def live_line(figures: Figures) -> str:
-    """Return the line that is shown while clients are at work."""
-    latencies = figures.latencies
-    parts = [
-        f"{figures.records:,} records",
-        f"{figures.records_per_s:,.0f} records/s",
-        f"{figures.mb_per_s:,.1f} MB/s",
-    ]
-    if latencies.count:
-        low, high = latencies.percentile(50), latencies.percentile(99)
-        parts.append(f"p50 {shown_time(low)}, p99 {shown_time(high)}")
-    if figures.failures:
-        parts.append(f"{figures.failures:,} failed")
-    return "  ".join(parts)
+class LiveLine:
+    """The line that is shown while clients are at work: what they do now, not on average."""
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._seen: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
+
+    def text(self, figures: Figures) -> str:
+        """Return the line for the figures of now."""
+        now = (figures.seconds, figures.records, figures.bytes)
+        if figures.seconds > self._seen[-1][0]:
+            self._seen.append(now)
+        while len(self._seen) > 2 and figures.seconds - self._seen[1][0] >= WINDOW_S:
+            self._seen.popleft()
+        seconds, records, size = (new - old for new, old in zip(now, self._seen[0], strict=True))
+        parts = [self._client, f"{figures.seconds:.0f} s", f"{figures.records:,} records"]
+        if seconds:
+            parts.append(f"{records / seconds:,.0f} records/s")
+            parts.append(f"{size / seconds / MEGABYTE:,.1f} MB/s")
+        latencies = figures.latencies
+        if latencies.count:
+            low, high = latencies.percentile(50), latencies.percentile(99)
+            parts.append(f"p50 {shown_time(low)}, p99 {shown_time(high)}")
+        if figures.failures:
+            parts.append(f"{figures.failures:,} failed")
+        return "  ".join(parts)
 
 
 def table(measured: Mapping[str, Figures]) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of the clients, side by side."""
-    header = ["CLIENT", "RECORDS", "FAILED", "RECORDS/S", "MB/S", "CPU-S/M"]
+    header = ["CLIENT", "VERSION", "RECORDS", "FAILED", "RECORDS/S", "MB/S", "CPU-S/M"]
     with_latencies = any(figures.latencies.count for figures in measured.values())
     if with_latencies:
         header += ["MEAN", *(f"P{percent:g}" for percent in PERCENTILES), "MAX"]
@@ -64,6 +93,7 @@ def table(measured: Mapping[str, Figures]) -> tuple[list[str], list[list[str]]]:
         cpu = figures.cpu_s * 1e6 / figures.records if figures.records else 0.0
         row = [
             client,
+            client_version(client) or "-",
             str(figures.records),
             str(figures.failures),
             f"{figures.records_per_s:.0f}",

@@ -12,13 +12,14 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from barnabas.cli.perf.client_options import in_snake_case
+from barnabas.cli.perf.client_options import in_snake_case, producers_and_consumers
 from barnabas.cli.perf.consumers import AioKafkaConsumer, Consumer, open_consumer
 from barnabas.cli.perf.meter import Counter
-from barnabas.cli.perf.pacing import Pace
+from barnabas.cli.perf.pacing import WAIT_S, Pace
 from barnabas.cli.perf.plan import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, Plan
 from barnabas.client.errors import KafkaTimeoutError
 
@@ -27,34 +28,36 @@ MARK_SIZE = _MARK.size
 """The first bytes of a record: whose it is, and when its latency began."""
 
 ANSWER_S = 60.0
-CONSUMER_OPTIONS = ("acks", "linger.ms", "compression.type", "batch.size")
-"""Options of producers, which consumers do not get."""
+
+
+Failed = Callable[[BaseException], object]
 
 
 class Sender(Protocol):
     """What a round trip needs of a producer; `send` need not wait."""
 
-    def send(self, payload: bytes) -> None: ...
+    def send(self, payload: bytes, failed: Failed) -> None: ...
     def wait(self) -> None: ...
     def close(self) -> None: ...
 
 
 def measure_round_trips(plan: Plan, meter: Counter, stop: threading.Event) -> None:
     """Send the records of a plan, and end each latency when the record was read."""
-    shared = {k: v for k, v in plan.options.items() if k not in CONSUMER_OPTIONS}
-    reading = replace(plan, options=shared, from_end=True, number=0, clients=1)
-    consumer = open_consumer(reading)
-    sender = _sender(plan, consumer)
+    sending, reading = producers_and_consumers(plan.options)
+    consumer = open_consumer(replace(plan, options=reading, from_end=True))
     try:
-        consumer.poll(0.0)
-        RoundTrips(plan, meter, sender, consumer).run(stop)
+        sender = _sender(replace(plan, options={"linger.ms": "0", **sending}), consumer)
+        try:
+            consumer.poll(0.0)
+            RoundTrips(plan, meter, sender, consumer).run(stop)
+        finally:
+            sender.close()
     finally:
-        sender.close()
         consumer.close()
 
 
 class RoundTrips:
-    """The records that were sent and not yet read."""
+    """The records that were sent and not yet read; one that is not written ends it all."""
 
     def __init__(self, plan: Plan, meter: Counter, sender: Sender, consumer: Consumer) -> None:
         self._plan = plan
@@ -64,6 +67,7 @@ class RoundTrips:
         self._own = os.urandom(8)  # others may use the topic at the same time
         self._padding = bytes(max(plan.record_size - MARK_SIZE, 0))
         self._outstanding = 0
+        self._failure: BaseException | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Send until the plan ends, then read what is outstanding."""
@@ -75,9 +79,10 @@ class RoundTrips:
             if due_s is None:
                 break
             while (left_s := due_s - clock()) > 0 and not stop.is_set():
-                self._read(left_s)
+                self._read(min(left_s, WAIT_S))
             started_s = pace.counted_from(due_s, clock())
-            self._sender.send(_MARK.pack(self._own, started_s) + self._padding)
+            mark = _MARK.pack(self._own, started_s)
+            self._sender.send(mark + self._padding, self._failed)
             self._outstanding += 1
             if self._plan.throughput is None:
                 self._sender.wait()
@@ -85,6 +90,9 @@ class RoundTrips:
         self._sender.wait()
         self._read_all(stop)
         self._meter.end()
+
+    def _failed(self, failure: BaseException) -> None:
+        self._failure = failure
 
     def _read_all(self, stop: threading.Event) -> None:
         end_s = time.perf_counter() + ANSWER_S
@@ -94,9 +102,11 @@ class RoundTrips:
                 raise KafkaTimeoutError(
                     f"{self._outstanding} records were written, but not read within {ANSWER_S:g} s"
                 )
-            self._read(min(left_s, 1.0))
+            self._read(min(left_s, WAIT_S))
 
     def _read(self, timeout_s: float) -> None:
+        if self._failure is not None:
+            raise self._failure
         batch = self._consumer.poll(timeout_s)
         for value, _ in self._consumer.measured(batch):
             if value is None or len(value) < MARK_SIZE:
@@ -108,8 +118,6 @@ class RoundTrips:
 
 
 def _sender(plan: Plan, consumer: Consumer) -> Sender:
-    options = {"linger.ms": "0", **plan.options}
-    plan = replace(plan, options=options)
     if plan.client == CONFLUENT:
         return ConfluentSender(plan)
     if plan.client == AIOKAFKA:
@@ -136,8 +144,9 @@ class BlockingSender:
         self._client.partitions_for(plan.topic)
         self._last: Any = None
 
-    def send(self, payload: bytes) -> None:
+    def send(self, payload: bytes, failed: Failed) -> None:
         self._last = self._client.send(self._topic, payload)
+        self._last.add_errback(failed)
 
     def wait(self) -> None:
         if self._last is not None:
@@ -157,8 +166,14 @@ class ConfluentSender:
         self._client = Producer(dict(plan.options))
         self._client.list_topics(plan.topic, timeout=30)
 
-    def send(self, payload: bytes) -> None:
-        self._client.produce(self._topic, payload)
+    def send(self, payload: bytes, failed: Failed) -> None:
+        from confluent_kafka import KafkaException
+
+        def ended(error: Any, _: object) -> None:
+            if error is not None:
+                failed(KafkaException(error))
+
+        self._client.produce(self._topic, payload, on_delivery=ended)
         self._client.poll(0)
 
     def wait(self) -> None:
@@ -184,12 +199,17 @@ class AioKafkaSender:
         await client.start()
         return client
 
-    def send(self, payload: bytes) -> None:
+    def send(self, payload: bytes, failed: Failed) -> None:
+        def ended(sent: asyncio.Future[Any]) -> None:
+            if (failure := sent.exception()) is not None:
+                failed(failure)
+
         self._last = self._run(self._client.send(self._topic, payload))
+        self._last.add_done_callback(ended)
 
     def wait(self) -> None:
         if self._last is not None:
-            self._run(asyncio.wait_for(self._last, ANSWER_S))
+            self._run(asyncio.wait_for(asyncio.shield(self._last), ANSWER_S))
 
     def close(self) -> None:
         self._run(self._client.stop())

@@ -1,16 +1,18 @@
 """One client of a measurement, in a process of its own.
 
-The plan comes on standard input; figures leave on standard output, a JSON document per line, twice
-a second and at the end. SIGINT and SIGTERM end the measurement early, not its report.
+The plan is the first line of standard input. The client connects, writes a document with `ready`,
+and starts when the next line arrives, as the others do. Figures leave on standard output, a JSON
+document per line, twice a second and at the end. The end of standard input ends the measurement
+early, not its report: it comes when the command asks for it, and when the command was killed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
+from typing import IO
 
 from barnabas.cli.perf.meter import Meter
 from barnabas.cli.perf.plan import Plan
@@ -20,13 +22,17 @@ REPORT_S = 0.5
 
 def main() -> int:
     """Carry out the plan."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
     plan = Plan.decoded(sys.stdin.readline())
-    meter = Meter()
-    over = threading.Event()
-    reporter = threading.Thread(target=_report, args=(meter, over), daemon=True)
+    start, stop, over = threading.Event(), threading.Event(), threading.Event()
+    ready = threading.Event()
+
+    def wait_for_others() -> None:
+        ready.set()
+        start.wait()
+
+    meter = Meter(wait_for_others)
+    threading.Thread(target=_follow, args=(sys.stdin, start, stop), daemon=True).start()
+    reporter = threading.Thread(target=_report, args=(meter, ready, over), daemon=True)
     reporter.start()
     failure = None
     try:
@@ -34,8 +40,9 @@ def main() -> int:
     except Exception as reason:  # noqa: BLE001  another client's, of whatever kind
         failure = _text(reason)
     over.set()
+    ready.set()
     reporter.join()
-    _write({**meter.document(), "done": True, "error": failure})
+    _write({**meter.document(), "ready": True, "done": True, "error": failure})
     return 1 if failure else 0
 
 
@@ -59,9 +66,19 @@ def _text(failure: BaseException) -> str:
     return " ".join(str(failure).split()) or type(failure).__name__
 
 
-def _report(meter: Meter, over: threading.Event) -> None:
-    while not over.wait(REPORT_S):
-        _write(meter.document())
+def _follow(orders: IO[str], start: threading.Event, stop: threading.Event) -> None:
+    orders.readline()
+    start.set()
+    orders.read()
+    stop.set()
+
+
+def _report(meter: Meter, ready: threading.Event, over: threading.Event) -> None:
+    ready.wait()
+    while True:
+        _write({**meter.document(), "ready": True})
+        if over.wait(REPORT_S):
+            return
 
 
 def _write(document: object) -> None:
