@@ -157,8 +157,10 @@ def _difference(line: Line, theirs: Ran, ours: Ran) -> str:
 
 
 def _compared(line: Line, theirs: Ran, ours: Ran) -> str:
-    outs = [] if "code only" in line.marks else [_lines(line, ran.out) for ran in (theirs, ours)]
-    lines = list(difflib.unified_diff(*outs, "theirs", "ours", lineterm="", n=1)) if outs else []
+    lines: list[str] = []
+    if "code only" not in line.marks:
+        outs = (_lines(line, theirs.out), _lines(line, ours.out))
+        lines += difflib.unified_diff(*outs, fromfile="theirs", tofile="ours", lineterm="", n=1)
     if theirs.code != ours.code:
         lines.append(f"exit codes: theirs {theirs.code}, ours {ours.code}")
     if lines:

@@ -64,9 +64,10 @@ FLAGS = Flags(
 
 def run(given: Given) -> int:
     """Dump one file after the other; what is wrong with them follows on standard error."""
-    from barnabas.cli.kafka.log_dumps import LogDumps, decoder
+    from barnabas.cli.kafka.log_dumps import Decode, LogDumps, decoder
     from barnabas.cli.kafka.state_record_json import group_record, transaction_record
 
+    decode: Decode
     if "offsets-decoder" in given:
         decode = group_record
     elif "transaction-log-decoder" in given:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from barnabas.admin.config_entries import AlterConfigOp, Change, ConfigResourceType, Resource
 from barnabas.admin.configs import alter_configs
+from barnabas.admin.moves.plan import Move
+from barnabas.admin.moves.progress import holdings
+from barnabas.admin.moves.throttles import DIRECTORY_RATE, clear_throttles, set_throttle
 from barnabas.admin.reassignments import (
     Reassignment,
     alter_partition_reassignments,
@@ -35,9 +38,6 @@ from barnabas.cli.reassign.directory_moves import (
     wanted_directories,
 )
 from barnabas.cli.reassign.file import Target, read_plan, read_topics
-from barnabas.cli.reassign.plan import Move
-from barnabas.cli.reassign.progress import holdings
-from barnabas.cli.reassign.throttles import DIRECTORY_RATE, clear_throttles, set_throttle
 from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError

@@ -254,7 +254,7 @@ def test_records_of_groups(dump: RunTool, tmp_path: Path) -> None:
         (b"\0\x63x", b""),
         (b"\0", b""),
     ]
-    lines = content(dump, tmp_path, [tuple(each) for each in made], "--offsets-decoder")
+    lines = content(dump, tmp_path, made, "--offsets-decoder")
     key = '| key: {"type":"1","data":{"group":"g","topic":"t","partition":1}} payload: '
     assert lines[:2] == [
         key + '{"version":"3","data":{"offset":4,"leaderEpoch":2,"metadata":"m",'
