@@ -1,12 +1,15 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.security.Permission;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -25,12 +28,35 @@ import org.apache.kafka.common.utils.Exit;
 public class CommandLines {
     private static final int LIMIT_S = 60;
 
-    /** What one tool has printed; threads that it starts inherit it. */
+    /** What one tool reads and has printed; threads that it starts inherit it. */
     private static final class Run {
+        final InputStream in;
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
         final ByteArrayOutputStream err = new ByteArrayOutputStream();
         final CompletableFuture<Integer> code = new CompletableFuture<>();
         final List<Runnable> hooks = new ArrayList<>();
+
+        Run(InputStream in) {
+            this.in = in;
+        }
+    }
+
+    private static final class Input extends InputStream {
+        @Override
+        public int read() {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) {
+            Run run = RUN.get();
+            try {
+                return run == null ? -1 : run.in.read(bytes, offset, length);
+            } catch (IOException failed) {
+                throw new UncheckedIOException(failed);
+            }
+        }
     }
 
     private static final InheritableThreadLocal<Run> RUN = new InheritableThreadLocal<>();
@@ -56,10 +82,12 @@ public class CommandLines {
         }
     }
 
+    @SuppressWarnings("removal")
     public static void main(String[] args) throws Exception {
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in));
         PrintStream responses = System.out;
         // Once, before Scala's console remembers them.
+        System.setIn(new Input());
         System.setOut(new PrintStream(new Redirect(false), true, "UTF-8"));
         System.setErr(new PrintStream(new Redirect(true), true, "UTF-8"));
         Exit.setExitProcedure((code, message) -> exit(code));
@@ -70,6 +98,7 @@ public class CommandLines {
             }
         });
         ServiceExit.install();
+        System.setSecurityManager(new NoExit());
         String line;
         while ((line = requests.readLine()) != null) {
             List<String> words = new ArrayList<>();
@@ -83,6 +112,25 @@ public class CommandLines {
             responses.flush();
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Parsers of arguments exit by themselves. */
+    @SuppressWarnings("removal")
+    private static final class NoExit extends SecurityManager {
+        @Override
+        public void checkExit(int code) {
+            if (RUN.get() != null) {
+                CommandLines.exit(code);
+            }
+        }
+
+        @Override
+        public void checkPermission(Permission permission) {
+        }
+
+        @Override
+        public void checkPermission(Permission permission, Object context) {
+        }
     }
 
     /** ZooKeeper's shell exits by its own class. */
@@ -121,10 +169,8 @@ public class CommandLines {
     }
 
     private static Run run(List<String> words) throws Exception {
-        Run run = new Run();
-        InputStream input = new ByteArrayInputStream(words.get(1).getBytes(StandardCharsets.UTF_8));
+        Run run = new Run(new ByteArrayInputStream(words.get(1).getBytes(StandardCharsets.UTF_8)));
         String[] arguments = words.subList(2, words.size()).toArray(new String[0]);
-        System.setIn(input);
         Thread thread = new Thread(() -> {
             RUN.set(run);
             try {

@@ -32,6 +32,9 @@ NORMAL = (
     (r"\b\d{4}-\d\d-\d\d[T ,]+\d\d:\d\d(:\d\d([.,:]\d+)?)?Z?", "DATE"),
     (r"\b1[6-9]\d{11}\b", "TIME"),
     (r"0x[0-9a-f]{9,16}\b", "SESSION"),
+    # What Java prints beside the failure itself.
+    (r"java\.util\.concurrent\.ExecutionException: ", ""),
+    (r"(?m)^([\w.]+Exception: .*\n)?(\tat .*\n|Caused by: .*\n|\t\.\.\. \d+ more\n)+", ""),
 )
 
 Clusters = Callable[[str, int], ToolCluster]
@@ -175,5 +178,7 @@ def _compared(line: Line, theirs: Ran, ours: Ran) -> str:
 def _lines(line: Line, text: str) -> list[str]:
     if "numbers" in line.marks:
         text = re.sub(r"-?\d+(\.\d+)?", "N", text)
+    if "words" in line.marks:
+        return text.split()
     lines = [each.rstrip() for each in text.strip().splitlines()]
-    return sorted(lines) if "unsorted" in line.marks else lines
+    return sorted(map(str.strip, lines)) if "unsorted" in line.marks else lines

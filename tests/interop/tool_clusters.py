@@ -39,6 +39,7 @@ from barnabas.admin.topic_descriptions import list_topics
 from barnabas.admin.topics import NewTopic, create_topics, delete_topics
 from barnabas.client.cluster_client import ClusterClient
 from barnabas.model.errors import BarnabasError
+from barnabas.model.request_errors import TopicAlreadyExistsError
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 USERS = 'username="admin" password="admin-secret" user_admin="admin-secret" user_alice="secret"'
@@ -197,6 +198,17 @@ async def _prepared(bootstrap: str, count: int) -> None:
                 assert created.error is None, created.error
 
 
+async def _until_free(client: ClusterClient, names: list[str]) -> None:
+    """Wait until topics could be created again: they are unlisted before they are gone."""
+    while True:
+        found = await create_topics(
+            client, [NewTopic(name, 1, 1) for name in names], validate_only=True
+        )
+        if not any(isinstance(each.error, TopicAlreadyExistsError) for each in found):
+            return
+        await asyncio.sleep(0.05)
+
+
 async def _empty(bootstrap: str) -> None:
     async with ClusterClient(bootstrap) as client, asyncio.timeout(DEADLINE_S):
         await client.refresh()
@@ -212,6 +224,7 @@ async def _empty(bootstrap: str) -> None:
             await delete_groups(client, [group.name])
         while found := [name for name in await list_topics(client) if name not in INTERNAL]:
             await delete_topics(client, found)
+            await _until_free(client, found)
         quotas = await describe_client_quotas(client)
         if quotas:
             gone = [
