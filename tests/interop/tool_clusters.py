@@ -148,6 +148,7 @@ def start_ours(folder: Path, count: int, zookeeper: str) -> ToolCluster:
             "broker.id": str(number),
             "zookeeper.connect": zookeeper,
             "log.dirs": str(home / "logs"),
+            "barnabas.diary.enable": "false",  # it has a topic, which would be listed
         }
         file = home / "server.properties"
         file.write_text("".join(f"{name}={text}\n" for name, text in options.items()))

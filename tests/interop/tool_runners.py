@@ -35,7 +35,15 @@ class ApacheTools:
         quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Djava.awt.headless=true"]
         self._names = kafka.classes
         self._process = subprocess.Popen(
-            ["java", *quick, *quiet, "-Djava.security.manager=allow", "-cp", f"{kafka.jars}/*", str(PROGRAM)],
+            [
+                "java",
+                *quick,
+                *quiet,
+                "-Djava.security.manager=allow",
+                "-cp",
+                f"{kafka.jars}/*",
+                str(PROGRAM),
+            ],
             cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
