@@ -58,6 +58,7 @@ OPTIONS = {
     "transaction.state.log.num.partitions": "3",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
     "log.cleaner.enable": "false",
 }

@@ -85,8 +85,10 @@ def test_removal_asks(acls: RunTool, monkeypatch: pytest.MonkeyPatch) -> None:
         (("--add", "--allow-principal", "User:B", "--producer"), "you must specify a --topic"),
         (("--add", "--allow-principal", "User:B", "--consumer", "--topic", "t"), "--group"),
         (
-            ("--add", "--allow-principal", "User:B", "--topic", "t", "--operation", "Read")
-            + ("--resource-pattern-type", "match"),
+            (
+                *("--add", "--allow-principal", "User:B", "--topic", "t", "--operation", "Read"),
+                *("--resource-pattern-type", "match"),
+            ),
             "is not valid when adding acls",
         ),
         (("--list", "--idempotent"), "--idempotent option is only available if --producer"),

@@ -72,27 +72,20 @@ def test_payloads(
     assert {"0", "1", "2"} < set(printed.split())
 
 
+SMALL = ("--num-records", "5", "--throughput", "-1")
+NOWHERE = ("--producer-props", "bootstrap.servers=127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (("--num-records", "5"), 'Missing required argument "[throughput]"'),
-        (("--num-records", "5", "--throughput", "-1"), "exactly one"),
-        (
-            ("--num-records", "5", "--throughput", "-1", "--record-size", "5"),
-            "Either --producer-pr",
-        ),
-        (("--num-records", "0", "--throughput", "-1", "--record-size", "5"), "greater than zero"),
-        (("--num-records", "x", "--throughput", "-1", "--record-size", "5"), "'x'"),
-        (
-            ("--num-records", "5", "--throughput", "-1", "--payload-file", "none-such")
-            + ("--producer-props", "bootstrap.servers=127.0.0.1:1"),
-            "none-such",
-        ),
-        (
-            ("--num-records", "5", "--throughput", "-1", "--record-size", "5")
-            + ("--producer-props", "bootstrap.servers=127.0.0.1:1", "bootstrap.timeout.ms=1"),
-            "127.0.0.1:1",
-        ),
+        (SMALL, "exactly one"),
+        ((*SMALL, "--record-size", "5"), "Either --producer-props or --producer.config must"),
+        ((*SMALL, "--record-size", "0", *NOWHERE), "should be greater than zero"),
+        ((*SMALL, "--record-size", "x", *NOWHERE), "'x'"),
+        ((*SMALL, "--payload-file", "none-such", *NOWHERE), "none-such"),
+        ((*SMALL, "--record-size", "5", *NOWHERE, "bootstrap.timeout.ms=1"), "127.0.0.1:1"),
     ],
 )
 def test_misuse_of_the_producer(produce_perf: RunTool, words: tuple[str, ...], text: str) -> None:
