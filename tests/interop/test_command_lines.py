@@ -33,6 +33,7 @@ NORMAL = (
     (r"\b1[6-9]\d{11}\b", "TIME"),
     (r"0x[0-9a-f]{9,16}\b", "SESSION"),
     # What Java prints beside the failure itself.
+    (r"Optional\[(.*?)\]", r"\1"),
     (r"java\.util\.concurrent\.ExecutionException: ", ""),
     (r"(?m)^([\w.]+Exception: .*\n)?(\tat .*\n|Caused by: .*\n|\t\.\.\. \d+ more\n)+", ""),
 )

@@ -57,7 +57,10 @@ class ApacheTools:
 
     def run(self, words: list[str], input: str) -> Ran:
         """Run one command line; the first word is the tool."""
-        asked = " ".join(_encoded(text) for text in (self._names[words[0]], input, *words[1:]))
+        tool, *rest = words
+        if tool == "zookeeper-shell":  # its script adds this
+            rest.insert(0, "-server")
+        asked = " ".join(_encoded(text) for text in (self._names[tool], input, *rest))
         code, out, err = _exchange(self._process, asked).split(" ")
         return Ran(int(code), _decoded(out), _decoded(err))
 

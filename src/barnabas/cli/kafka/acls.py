@@ -68,6 +68,7 @@ FLAGS = Flags(
             "literal, prefixed; to list and remove also match, any",
             pattern_type_of,
             default=ACLResourcePatternType.LITERAL,
+            read_late=True,
         ),
         Flag("--operation", "OPERATION", "Read, Write, …", operation_of, many=True),
         Flag("--allow-principal", "Type:NAME", "who may", many=True),

@@ -100,6 +100,7 @@ def test_records(dump: RunTool, segment: Path) -> None:
 def test_an_old_decoder_is_deprecated(dump: RunTool, segment: Path) -> None:
     words = ("--value-decoder-class", "kafka.serializer.StringDecoder")
     assert dump("--files", str(segment), *words).out.startswith(
+        f"Dumping {segment}\n"
         "kafka.serializer.StringDecoder is deprecated. Please use "
         "org.apache.kafka.tools.api.StringDecoder instead\n"
     )
