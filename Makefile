@@ -66,6 +66,7 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.spark
 	$(BIN)/python -m bench.metrics
+	$(BIN)/python -m bench.startup
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
 	$(BIN)/python -m pytest -m interop tests/interop
