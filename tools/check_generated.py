@@ -8,6 +8,7 @@ GENERATORS = (
     ["tools/error_classes.py"],
     ["tools/option_reference.py"],
     ["tools/command_reference.py"],
+    ["-m", "tools.kafka_tools_reference"],
     ["tools/authorization_reference.py"],
     ["tools/metric_reference.py"],
     ["tools/dashboards.py"],

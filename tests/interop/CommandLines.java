@@ -7,12 +7,16 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.security.Permission;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -35,6 +39,8 @@ public class CommandLines {
         final ByteArrayOutputStream err = new ByteArrayOutputStream();
         final CompletableFuture<Integer> code = new CompletableFuture<>();
         final List<Runnable> hooks = new ArrayList<>();
+
+        final Set<Thread> machineHooks = machineHooks();
 
         Run(InputStream in) {
             this.in = in;
@@ -165,7 +171,30 @@ public class CommandLines {
             }
         }
         run.hooks.clear();
+        Set<Thread> left = machineHooks();
+        left.removeAll(run.machineHooks);
+        for (Thread hook : left) {
+            Runtime.getRuntime().removeShutdownHook(hook);
+            hook.start();
+            try {
+                hook.join(LIMIT_S * 1000L);
+            } catch (InterruptedException late) {
+                break;
+            }
+        }
         run.code.complete(code);
+    }
+
+    /** The hooks that run at the end of the virtual machine. */
+    @SuppressWarnings("unchecked")
+    private static Set<Thread> machineHooks() {
+        try {
+            Field hooks = Class.forName("java.lang.ApplicationShutdownHooks").getDeclaredField("hooks");
+            hooks.setAccessible(true);
+            return new HashSet<>(((Map<Thread, Thread>) hooks.get(null)).keySet());
+        } catch (ReflectiveOperationException failed) {
+            throw new IllegalStateException(failed);
+        }
     }
 
     private static Run run(List<String> words) throws Exception {

@@ -32,6 +32,8 @@ NORMAL = (
     (r"\b\d{4}-\d\d-\d\d[T ,]+\d\d:\d\d(:\d\d([.,:]\d+)?)?Z?", "DATE"),
     (r"\b1[6-9]\d{11}\b", "TIME"),
     (r"0x[0-9a-f]{9,16}\b", "SESSION"),
+    # ZooKeeper's shell prints this at any time, or not at all if it ends before.
+    (r"\n+WATCHER::\n+WatchedEvent .*\n", "\n"),
     # What Java prints beside the failure itself.
     (r"Optional\[(.*?)\]", r"\1"),
     (r"java\.util\.concurrent\.ExecutionException: ", ""),

@@ -33,13 +33,18 @@ class ApacheTools:
     def __init__(self, kafka: Distribution, directory: Path) -> None:
         quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx384m"]
         quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Djava.awt.headless=true"]
+        # To take what tools leave for the end of the virtual machine, and to stay in it.
+        opened = [
+            "-Djava.security.manager=allow",
+            *("--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+        ]
         self._names = kafka.classes
         self._process = subprocess.Popen(
             [
                 "java",
                 *quick,
                 *quiet,
-                "-Djava.security.manager=allow",
+                *opened,
                 "-cp",
                 f"{kafka.jars}/*",
                 str(PROGRAM),

@@ -41,29 +41,27 @@ def test_nodes(shell: RunTool, tree: TreeInMemory) -> None:
     tree.register_broker(3)
     tree.register_broker(1)
     assert shell("ls", "/brokers/ids") == (0, "[1, 3]\n", "")
-    assert shell("create", "/mine", "some", "text") == (0, "Created /mine\n", "")
+    assert shell("create", "/mine", "some", "text") == (0, "", "Created /mine\n")
     assert shell("get", "/mine").out == "some text\n"
     assert shell("set", "/mine", "other").code == 0
     out = shell("get", "-s", "/mine").out
     assert out.startswith("other\ncZxid = 0x")
     assert "dataVersion = 1\n" in out
-    assert shell("create", "/mine/child").out == "Created /mine/child\n"
+    assert shell("create", "/mine/child").err == "Created /mine/child\n"
     assert shell("ls", "-R", "/mine").out == "/mine\n/mine/child\n"
-    assert shell("delete", "/mine") == (1, "Node not empty: /mine\n", "")
-    assert shell("set", "-v", "7", "/mine", "x") == (1, "version No is not valid : /mine\n", "")
+    assert shell("delete", "/mine") == (1, "", "Node not empty: /mine\n")
+    assert shell("set", "-v", "7", "/mine", "x") == (1, "", "version No is not valid : /mine\n")
     assert shell("deleteall", "/mine") == (0, "", "")
-    assert shell("get", "/mine") == (1, "Node does not exist: /mine\n", "")
+    assert shell("get", "/mine") == (1, "", "Node does not exist: /mine\n")
 
 
 def test_commands_on_standard_input(shell: RunTool, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "create /a 1\nget /none\nget /a\nsing\n'\nquit\nget /a\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     run = shell()
-    assert (run.code, run.out.splitlines()[1:4]) == (
-        0,
-        ["Created /a", "Node does not exist: /none", "1"],
-    )
-    assert run.out.endswith("Command not found: sing\nNo closing quotation\n")
+    assert (run.code, run.out.splitlines()[1:]) == (0, ["1", "No closing quotation"])
+    assert run.err.splitlines()[:2] == ["Created /a", "Node does not exist: /none"]
+    assert run.err.endswith("Command not found: sing\n")
 
 
 def test_misuse_of_the_shell(shell: RunTool, capsys: pytest.CaptureFixture[str]) -> None:
