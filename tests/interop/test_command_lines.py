@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("command_lines")]
 
 SESSIONS = read_all()
 PATIENCE_S = 20
+CHANGES = {"--create", "--alter", "--delete", "--execute"}
+"""Flags after which brokers may know different things for a moment."""
 NORMAL = (
     (r"(TopicId: )\S{22}\b", r"\1ID"),
     (r"(Cluster ID: )\S{22}(?!\S)", r"\1ID"),
@@ -123,6 +125,8 @@ def _run(session: Session, cluster: ToolCluster, tools: Tools, *, ours: bool) ->
             return Ran(0, "", "")
         ran = (tools.apache if by_apache else tools.ours).run(words, cluster.placed(line.input))
         out = _normalised(ran.out, cluster, tools.directory)
+        if CHANGES & {*words}:
+            cluster.settle()
         return Ran(ran.code, out, _normalised(ran.err, cluster, tools.directory))
 
     def until(line: Line) -> Ran:
@@ -154,6 +158,11 @@ def _difference(line: Line, theirs: Ran, ours: Ran) -> str:
         return ours.err + ours.out
     if ours.code == 1 and not ours.err.strip() and not ours.out.strip():
         return "failed without a word"
+    for name, ran in (("theirs", theirs), ("ours", ours)):
+        if line.marks.get("until", "") not in ran.out and not (
+            "only ours" in line.marks and ran is theirs
+        ):
+            return f"{name}: {line.marks['until']!r} was never printed: {ran.out}{ran.err}"
     if "only ours" in line.marks or line.printed:
         theirs = Ran(int(line.marks.get("exits", "0")), "\n".join([*line.printed, ""]), "")
     found = _compared(line, theirs, ours)
@@ -184,4 +193,6 @@ def _lines(line: Line, text: str) -> list[str]:
     if "words" in line.marks:
         return text.split()
     lines = [each.rstrip() for each in text.strip().splitlines()]
-    return sorted(map(str.strip, lines)) if "unsorted" in line.marks else lines
+    if "unsorted" in line.marks:
+        return sorted(", ".join(sorted(re.split(", | are ", each.strip()))) for each in lines)
+    return lines

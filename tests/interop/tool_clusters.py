@@ -38,8 +38,10 @@ from barnabas.admin.scram import (
 from barnabas.admin.topic_descriptions import list_topics
 from barnabas.admin.topics import NewTopic, create_topics, delete_topics
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection import Connection
 from barnabas.model.errors import BarnabasError
 from barnabas.model.request_errors import TopicAlreadyExistsError
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 USERS = 'username="admin" password="admin-secret" user_admin="admin-secret" user_alice="secret"'
@@ -113,6 +115,12 @@ class ToolCluster:
     def empty(self) -> None:
         """Delete topics, groups, ACLs, quotas, credentials, and options that were changed."""
         asyncio.run(_empty(self.bootstrap))
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until all brokers know the same topics, each with a leader."""
+        if len(self.brokers) > 1:
+            asyncio.run(_settled(self.bootstrap, len(self.brokers)))
 
     def stop(self) -> None:
         """Stop its brokers."""
@@ -198,6 +206,27 @@ async def _prepared(bootstrap: str, count: int) -> None:
                 new = NewTopic(name, 3, 1, topic_configs={"cleanup.policy": "compact"})
                 [created] = await create_topics(client, [new])
                 assert created.error is None, created.error
+
+
+async def _settled(bootstrap: str, count: int) -> None:
+    async with ClusterClient(bootstrap) as client, asyncio.timeout(DEADLINE_S):
+        await client.refresh()
+        while True:
+            views = {await _known(await client.connection(number)) for number in range(count)}
+            if len(views) == 1 and all(leader >= 0 for _, _, leader in views.pop()):
+                return
+            await asyncio.sleep(0.05)
+
+
+async def _known(connection: Connection) -> frozenset[tuple[str, int, int]]:
+    """Return the partitions that a broker knows, and their leaders."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    response: MetadataResponse = await connection.send(request)
+    return frozenset(
+        (topic.name or "", each.partition_index, each.leader_id)
+        for topic in response.topics
+        for each in topic.partitions
+    )
 
 
 async def _until_free(client: ClusterClient, names: list[str]) -> None:
