@@ -125,7 +125,9 @@ async def _execute(plan: Plan, given: Given, client: ClusterClient) -> int:
     directories = wanted_directories(plan)
     await _throttle(client, given, _moves(plan, present, moving), directories)
     answers = await alter_partition_reassignments(
-        client, {key: target.replicas for key, target in plan.items()}
+        client,
+        {key: target.replicas for key, target in plan.items()},
+        same_factor="disallow-replication-factor-change" in given,
     )
     failed = {key: answer for key, answer in answers.items() if answer is not None}
     if failed:
