@@ -9,6 +9,7 @@ GENERATORS = (
     ["tools/option_reference.py"],
     ["-m", "tools.command_reference"],
     ["-m", "tools.man_page"],
+    ["-m", "tools.kafka_tools_reference"],
     ["-m", "tools.authorization_reference"],
     ["-m", "tools.metric_reference"],
     ["tools/dashboards.py"],

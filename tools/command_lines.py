@@ -19,6 +19,7 @@ MARKS = (
     "until",
     "unsorted",
     "numbers",
+    "words",
     "code only",
     "exits",
 )

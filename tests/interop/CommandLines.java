@@ -1,15 +1,22 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.security.Permission;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -25,12 +32,37 @@ import org.apache.kafka.common.utils.Exit;
 public class CommandLines {
     private static final int LIMIT_S = 60;
 
-    /** What one tool has printed; threads that it starts inherit it. */
+    /** What one tool reads and has printed; threads that it starts inherit it. */
     private static final class Run {
+        final InputStream in;
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
         final ByteArrayOutputStream err = new ByteArrayOutputStream();
         final CompletableFuture<Integer> code = new CompletableFuture<>();
         final List<Runnable> hooks = new ArrayList<>();
+
+        final Set<Thread> machineHooks = machineHooks();
+
+        Run(InputStream in) {
+            this.in = in;
+        }
+    }
+
+    private static final class Input extends InputStream {
+        @Override
+        public int read() {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) {
+            Run run = RUN.get();
+            try {
+                return run == null ? -1 : run.in.read(bytes, offset, length);
+            } catch (IOException failed) {
+                throw new UncheckedIOException(failed);
+            }
+        }
     }
 
     private static final InheritableThreadLocal<Run> RUN = new InheritableThreadLocal<>();
@@ -56,10 +88,12 @@ public class CommandLines {
         }
     }
 
+    @SuppressWarnings("removal")
     public static void main(String[] args) throws Exception {
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in));
         PrintStream responses = System.out;
         // Once, before Scala's console remembers them.
+        System.setIn(new Input());
         System.setOut(new PrintStream(new Redirect(false), true, "UTF-8"));
         System.setErr(new PrintStream(new Redirect(true), true, "UTF-8"));
         Exit.setExitProcedure((code, message) -> exit(code));
@@ -70,6 +104,7 @@ public class CommandLines {
             }
         });
         ServiceExit.install();
+        System.setSecurityManager(new NoExit());
         String line;
         while ((line = requests.readLine()) != null) {
             List<String> words = new ArrayList<>();
@@ -83,6 +118,25 @@ public class CommandLines {
             responses.flush();
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Parsers of arguments exit by themselves. */
+    @SuppressWarnings("removal")
+    private static final class NoExit extends SecurityManager {
+        @Override
+        public void checkExit(int code) {
+            if (RUN.get() != null) {
+                CommandLines.exit(code);
+            }
+        }
+
+        @Override
+        public void checkPermission(Permission permission) {
+        }
+
+        @Override
+        public void checkPermission(Permission permission, Object context) {
+        }
     }
 
     /** ZooKeeper's shell exits by its own class. */
@@ -117,14 +171,35 @@ public class CommandLines {
             }
         }
         run.hooks.clear();
+        Set<Thread> left = machineHooks();
+        left.removeAll(run.machineHooks);
+        for (Thread hook : left) {
+            Runtime.getRuntime().removeShutdownHook(hook);
+            hook.start();
+            try {
+                hook.join(LIMIT_S * 1000L);
+            } catch (InterruptedException late) {
+                break;
+            }
+        }
         run.code.complete(code);
     }
 
+    /** The hooks that run at the end of the virtual machine. */
+    @SuppressWarnings("unchecked")
+    private static Set<Thread> machineHooks() {
+        try {
+            Field hooks = Class.forName("java.lang.ApplicationShutdownHooks").getDeclaredField("hooks");
+            hooks.setAccessible(true);
+            return new HashSet<>(((Map<Thread, Thread>) hooks.get(null)).keySet());
+        } catch (ReflectiveOperationException failed) {
+            throw new IllegalStateException(failed);
+        }
+    }
+
     private static Run run(List<String> words) throws Exception {
-        Run run = new Run();
-        InputStream input = new ByteArrayInputStream(words.get(1).getBytes(StandardCharsets.UTF_8));
+        Run run = new Run(new ByteArrayInputStream(words.get(1).getBytes(StandardCharsets.UTF_8)));
         String[] arguments = words.subList(2, words.size()).toArray(new String[0]);
-        System.setIn(input);
         Thread thread = new Thread(() -> {
             RUN.set(run);
             try {

@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("command_lines")]
 
 SESSIONS = read_all()
 PATIENCE_S = 20
+CHANGES = {"--create", "--alter", "--delete", "--execute"}
+"""Flags after which brokers may know different things for a moment."""
 NORMAL = (
     (r"(TopicId: )\S{22}\b", r"\1ID"),
     (r"(Cluster ID: )\S{22}(?!\S)", r"\1ID"),
@@ -32,6 +34,12 @@ NORMAL = (
     (r"\b\d{4}-\d\d-\d\d[T ,]+\d\d:\d\d(:\d\d([.,:]\d+)?)?Z?", "DATE"),
     (r"\b1[6-9]\d{11}\b", "TIME"),
     (r"0x[0-9a-f]{9,16}\b", "SESSION"),
+    # ZooKeeper's shell prints this at any time, or not at all if it ends before.
+    (r"\n+WATCHER::\n+WatchedEvent .*\n", "\n"),
+    # What Java prints beside the failure itself.
+    (r"Optional\[(.*?)\]", r"\1"),
+    (r"java\.util\.concurrent\.ExecutionException: ", ""),
+    (r"(?m)^([\w.]+Exception: .*\n)?(\tat .*\n|Caused by: .*\n|\t\.\.\. \d+ more\n)+", ""),
 )
 
 Clusters = Callable[[str, int], ToolCluster]
@@ -117,6 +125,8 @@ def _run(session: Session, cluster: ToolCluster, tools: Tools, *, ours: bool) ->
             return Ran(0, "", "")
         ran = (tools.apache if by_apache else tools.ours).run(words, cluster.placed(line.input))
         out = _normalised(ran.out, cluster, tools.directory)
+        if CHANGES & {*words}:
+            cluster.settle()
         return Ran(ran.code, out, _normalised(ran.err, cluster, tools.directory))
 
     def until(line: Line) -> Ran:
@@ -148,6 +158,11 @@ def _difference(line: Line, theirs: Ran, ours: Ran) -> str:
         return ours.err + ours.out
     if ours.code == 1 and not ours.err.strip() and not ours.out.strip():
         return "failed without a word"
+    for name, ran in (("theirs", theirs), ("ours", ours)):
+        if line.marks.get("until", "") not in ran.out and not (
+            "only ours" in line.marks and ran is theirs
+        ):
+            return f"{name}: {line.marks['until']!r} was never printed: {ran.out}{ran.err}"
     if "only ours" in line.marks or line.printed:
         theirs = Ran(int(line.marks.get("exits", "0")), "\n".join([*line.printed, ""]), "")
     found = _compared(line, theirs, ours)
@@ -157,8 +172,10 @@ def _difference(line: Line, theirs: Ran, ours: Ran) -> str:
 
 
 def _compared(line: Line, theirs: Ran, ours: Ran) -> str:
-    outs = [] if "code only" in line.marks else [_lines(line, ran.out) for ran in (theirs, ours)]
-    lines = list(difflib.unified_diff(*outs, "theirs", "ours", lineterm="", n=1)) if outs else []
+    lines: list[str] = []
+    if "code only" not in line.marks:
+        outs = (_lines(line, theirs.out), _lines(line, ours.out))
+        lines += difflib.unified_diff(*outs, fromfile="theirs", tofile="ours", lineterm="", n=1)
     if theirs.code != ours.code:
         lines.append(f"exit codes: theirs {theirs.code}, ours {ours.code}")
     if lines:
@@ -173,5 +190,9 @@ def _compared(line: Line, theirs: Ran, ours: Ran) -> str:
 def _lines(line: Line, text: str) -> list[str]:
     if "numbers" in line.marks:
         text = re.sub(r"-?\d+(\.\d+)?", "N", text)
+    if "words" in line.marks:
+        return text.split()
     lines = [each.rstrip() for each in text.strip().splitlines()]
-    return sorted(lines) if "unsorted" in line.marks else lines
+    if "unsorted" in line.marks:
+        return sorted(", ".join(sorted(re.split(", | are ", each.strip()))) for each in lines)
+    return lines

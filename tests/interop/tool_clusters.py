@@ -38,7 +38,10 @@ from barnabas.admin.scram import (
 from barnabas.admin.topic_descriptions import list_topics
 from barnabas.admin.topics import NewTopic, create_topics, delete_topics
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.client.connection import Connection
 from barnabas.model.errors import BarnabasError
+from barnabas.model.request_errors import TopicAlreadyExistsError
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 USERS = 'username="admin" password="admin-secret" user_admin="admin-secret" user_alice="secret"'
@@ -57,6 +60,7 @@ OPTIONS = {
     "transaction.state.log.num.partitions": "3",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
     "log.cleaner.enable": "false",
 }
@@ -111,6 +115,12 @@ class ToolCluster:
     def empty(self) -> None:
         """Delete topics, groups, ACLs, quotas, credentials, and options that were changed."""
         asyncio.run(_empty(self.bootstrap))
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until all brokers know the same topics, each with a leader."""
+        if len(self.brokers) > 1:
+            asyncio.run(_settled(self.bootstrap, len(self.brokers)))
 
     def stop(self) -> None:
         """Stop its brokers."""
@@ -147,6 +157,7 @@ def start_ours(folder: Path, count: int, zookeeper: str) -> ToolCluster:
             "broker.id": str(number),
             "zookeeper.connect": zookeeper,
             "log.dirs": str(home / "logs"),
+            "barnabas.diary.enable": "false",  # it has a topic, which would be listed
         }
         file = home / "server.properties"
         file.write_text("".join(f"{name}={text}\n" for name, text in options.items()))
@@ -197,6 +208,38 @@ async def _prepared(bootstrap: str, count: int) -> None:
                 assert created.error is None, created.error
 
 
+async def _settled(bootstrap: str, count: int) -> None:
+    async with ClusterClient(bootstrap) as client, asyncio.timeout(DEADLINE_S):
+        await client.refresh()
+        while True:
+            views = {await _known(await client.connection(number)) for number in range(count)}
+            if len(views) == 1 and all(leader >= 0 for _, _, leader in views.pop()):
+                return
+            await asyncio.sleep(0.05)
+
+
+async def _known(connection: Connection) -> frozenset[tuple[str, int, int]]:
+    """Return the partitions that a broker knows, and their leaders."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    response: MetadataResponse = await connection.send(request)
+    return frozenset(
+        (topic.name or "", each.partition_index, each.leader_id)
+        for topic in response.topics
+        for each in topic.partitions
+    )
+
+
+async def _until_free(client: ClusterClient, names: list[str]) -> None:
+    """Wait until topics could be created again: they are unlisted before they are gone."""
+    while True:
+        found = await create_topics(
+            client, [NewTopic(name, 1, 1) for name in names], validate_only=True
+        )
+        if not any(isinstance(each.error, TopicAlreadyExistsError) for each in found):
+            return
+        await asyncio.sleep(0.05)
+
+
 async def _empty(bootstrap: str) -> None:
     async with ClusterClient(bootstrap) as client, asyncio.timeout(DEADLINE_S):
         await client.refresh()
@@ -212,6 +255,7 @@ async def _empty(bootstrap: str) -> None:
             await delete_groups(client, [group.name])
         while found := [name for name in await list_topics(client) if name not in INTERNAL]:
             await delete_topics(client, found)
+            await _until_free(client, found)
         quotas = await describe_client_quotas(client)
         if quotas:
             gone = [

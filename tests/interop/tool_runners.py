@@ -33,9 +33,22 @@ class ApacheTools:
     def __init__(self, kafka: Distribution, directory: Path) -> None:
         quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx384m"]
         quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Djava.awt.headless=true"]
+        # To take what tools leave for the end of the virtual machine, and to stay in it.
+        opened = [
+            "-Djava.security.manager=allow",
+            *("--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+        ]
         self._names = kafka.classes
         self._process = subprocess.Popen(
-            ["java", *quick, *quiet, "-cp", f"{kafka.jars}/*", str(PROGRAM)],
+            [
+                "java",
+                *quick,
+                *quiet,
+                *opened,
+                "-cp",
+                f"{kafka.jars}/*",
+                str(PROGRAM),
+            ],
             cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -49,7 +62,10 @@ class ApacheTools:
 
     def run(self, words: list[str], input: str) -> Ran:
         """Run one command line; the first word is the tool."""
-        asked = " ".join(_encoded(text) for text in (self._names[words[0]], input, *words[1:]))
+        tool, *rest = words
+        if tool == "zookeeper-shell":  # its script adds this
+            rest.insert(0, "-server")
+        asked = " ".join(_encoded(text) for text in (self._names[tool], input, *rest))
         code, out, err = _exchange(self._process, asked).split(" ")
         return Ran(int(code), _decoded(out), _decoded(err))
 

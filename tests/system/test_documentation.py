@@ -7,6 +7,7 @@ what they have done.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -532,3 +533,26 @@ def check_all(bootstrap):
     exec(restarting, names)
     exec(cutting, names)
     exec(secured, names)
+
+
+def test_kafkas_tools(
+    broker: RunningBroker,
+    terminal: Terminal,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain, installed = blocks("kafka-tools.md", "sh")
+    made, shown = [terminal.type(line) for line in lines(plain)]
+    assert made == "Created topic quickstart-events.\n"
+    assert shown.startswith("Topic: quickstart-events\tTopicId: ")
+    install, path, produce, *rest = lines(installed)
+    assert terminal.type(install).startswith("wrote ")
+    assert path == "export PATH=$PWD/bin:$PATH"
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert terminal.type(produce) == ""
+    read, offsets, groups = [terminal.type(line) for line in rest]
+    assert read == "k1\tfirst\nProcessed a total of 1 messages\n"
+    assert offsets == "quickstart-events:0:1\n"
+    assert "Error" not in groups
+    ((misspelt, said),) = typed(blocks("kafka-tools.md", "console")[0])
+    assert terminal.type(misspelt, code=1) == said

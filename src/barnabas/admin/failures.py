@@ -15,7 +15,9 @@ from barnabas.model.request_errors import (
 
 def failure(error_code: int, what: object, message: str | None = None) -> RequestError:
     """Return the failure of one thing with the broker's message, or ours if it gave none."""
-    return request_error(error_code, f"{what}: {message or ErrorCode.of(error_code).meaning}")
+    error = request_error(error_code, f"{what}: {message or ErrorCode.of(error_code).meaning}")
+    error.broker_message = message
+    return error
 
 
 def failure_or_none(

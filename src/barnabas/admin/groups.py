@@ -20,7 +20,7 @@ from barnabas.client.connection import Connection
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import InvalidValueError, RemoteProtocolError, RequestError
 from barnabas.model.ids import TopicPartition
-from barnabas.model.request_errors import GroupIdNotFoundError
+from barnabas.model.request_errors import GroupIdNotFoundError, UnsupportedVersionError
 from barnabas.wire.messages import consumer_group_describe as consumer
 from barnabas.wire.messages import describe_groups as classic
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -178,7 +178,12 @@ async def describe_groups(
         key = consumer.ConsumerGroupDescribeRequest.KEY
         assert key is not None
         if dead and connection.versions.supports(key):
-            outcomes |= await _describe_newer(connection, node_id, dead, authorized_operations)
+            newer = await _describe_newer(connection, node_id, dead, authorized_operations)
+            outcomes |= {
+                name: found
+                for name, found in newer.items()
+                if not isinstance(found, UnsupportedVersionError)  # it has none of them
+            }
         return outcomes
 
     return await ask_coordinators(client, names, Kind.GROUP, ask, timeout_ms=timeout_ms)

@@ -13,6 +13,7 @@ from barnabas.client.cluster_client import ClusterClient
 from barnabas.client.connection import Connection
 from barnabas.model.errors import InvalidValueError, RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import UnsupportedVersionError
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -51,9 +52,12 @@ async def alter_partition_reassignments(
     client: ClusterClient,
     reassignments: Mapping[TopicPartition, Sequence[int] | None],
     *,
+    same_factor: bool = False,
     timeout_ms: int = 30_000,
 ) -> dict[TopicPartition, RequestError | None]:
     """Reassign partitions to other replicas (the first is preferred); None cancels.
+
+    With `same_factor` the controller rejects other numbers of replicas than the current ones.
 
     await alter_partition_reassignments(client, {TopicPartition("orders", 0): [2, 3]})
     """
@@ -66,8 +70,11 @@ async def alter_partition_reassignments(
     async def ask(
         connection: Connection, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, RequestError | None]:
+        if same_factor and connection.version_of(AlterPartitionReassignmentsRequest) < 1:
+            raise UnsupportedVersionError("the controller does not compare numbers of replicas")
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=timeout_ms,
+            allow_replication_factor_change=not same_factor,
             topics=[
                 ReassignableTopic(
                     name=topic,

@@ -116,12 +116,16 @@ def _dispatch(words: list[str]) -> int:
         return 0
     command = next((command for command in COMMANDS if command.name == words[0]), None)
     if command is None and words[0].startswith(("kafka-", "connect-", "zookeeper-")):
-        from barnabas.cli.kafka.tools import tool_named
+        from barnabas.cli.kafka.tools import nearest_name, tool_named
 
         if (tool := tool_named(words[0])) is not None:
             from barnabas.cli.kafka.command import run
 
             return run(tool, words[1:])
+        near = nearest_name(words[0])
+        hint = f"; did you mean {near}?" if near else ""
+        print(f"barnabas: no tool {words[0]!r}{hint} (see: barnabas tools list)", file=sys.stderr)
+        return 2
     if command is None:
         names = ", ".join(command.name for command in COMMANDS)
         print(f"barnabas: unknown command {words[0]!r}; commands: {names}", file=sys.stderr)

@@ -112,11 +112,13 @@ async def translate_groups(
     topics: TopicFilter,
     groups: Iterable[str],
     *,
+    exclude: Iterable[str] = (),
     dry_run: bool = False,
     rewind: bool = False,
 ) -> list[TranslatedOffset]:
     """Translate the offsets of groups (patterns of names), and commit them on the target."""
     patterns = [compile_pattern(text) for text in groups]
+    excluded = [compile_pattern(text) for text in exclude]
     async with AsyncExitStack() as stack:
         source, target, source_id, _ = await stack.enter_async_context(
             open_clusters(source_options, target_options, topics)
@@ -125,6 +127,7 @@ async def translate_groups(
             group.name
             for group in await list_groups(source)
             if any(pattern.fullmatch(group.name) for pattern in patterns)
+            and not any(pattern.fullmatch(group.name) for pattern in excluded)
             and not group.name.startswith(TOPIC_PREFIX)  # checkpoints of a mirror
         ]
         offsets = [

@@ -95,6 +95,9 @@ class DamagedLogError(StorageError):
 class RequestError(BarnabasError):
     """A request that failed with an error code."""
 
+    broker_message: str | None = None
+    """What the broker said about it, if it said anything beside the code."""
+
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.meaning)
         self.code = code

@@ -33,5 +33,7 @@ def compile_pattern(text: str) -> Pattern:
     try:
         compiled: Pattern = re2.compile(text, options)
     except re2.error as failure:
-        raise InvalidValueError(f"{text!r} is not a regular expression: {failure}") from failure
+        [reason] = failure.args
+        said = reason.decode() if isinstance(reason, bytes) else reason
+        raise InvalidValueError(f"{text!r} is not a regular expression: {said}") from failure
     return compiled

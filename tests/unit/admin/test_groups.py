@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pytest
 
+from barnabas.admin import groups
 from barnabas.admin.coordinators import Kind, at_coordinator, find_coordinator
 from barnabas.admin.group_offsets import commit_offsets, group_offsets
 from barnabas.admin.groups import delete_groups, describe_group, list_groups
@@ -19,6 +20,7 @@ from barnabas.client.connection import Connection
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
+from barnabas.model.request_errors import UnsupportedVersionError
 
 Result = TypeVar("Result")
 
@@ -58,6 +60,23 @@ def test_the_life_of_a_groups_offsets(barnabas_bootstrap: str) -> None:
         assert failure.code is ErrorCode.GROUP_ID_NOT_FOUND
         with pytest.raises(RequestError, match="group 'admin-g' does not exist"):
             await describe_group(client, "admin-g")
+
+    on(barnabas_bootstrap, work)
+
+
+def test_a_broker_without_the_newer_groups(
+    barnabas_bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unsupported(
+        connection: Connection, node_id: int, names: list[str], operations: bool
+    ) -> dict[str, UnsupportedVersionError]:
+        return {name: UnsupportedVersionError(name) for name in names}
+
+    monkeypatch.setattr(groups, "_describe_newer", unsupported)
+
+    async def work(client: ClusterClient) -> None:
+        with pytest.raises(RequestError, match="group 'none-such' does not exist"):
+            await describe_group(client, "none-such")
 
     on(barnabas_bootstrap, work)
 

@@ -68,6 +68,7 @@ FLAGS = Flags(
             "literal, prefixed; to list and remove also match, any",
             pattern_type_of,
             default=ACLResourcePatternType.LITERAL,
+            read_late=True,
         ),
         Flag("--operation", "OPERATION", "Read, Write, …", operation_of, many=True),
         Flag("--allow-principal", "Type:NAME", "who may", many=True),
@@ -115,7 +116,8 @@ def run(given: Given) -> None:
                 question = f"Are you sure you want to {verb} {what} resource filter `{resource}`?"
                 if "force" in given or _confirmed(f"{question} (y/n)"):
                     await place.remove(resource, each)
-        await _list(place, given)
+        else:
+            await _list(place, given)
 
     if "authorizer-properties" in given:
         _on_tree(given, work)
@@ -140,7 +142,7 @@ def _on_tree(given: Given, work: Callable[[AclPlace], Awaitable[None]]) -> None:
     known = properties_of(given["zk-tls-config-file"]) | {
         key: value for key, value in properties.items() if key.startswith("zookeeper.")
     }
-    print(DEPRECATED)
+    print(DEPRECATED, file=sys.stderr)
 
     async def in_tree(tree: Coordination) -> None:
         place = TreeAcls(tree)

@@ -36,7 +36,8 @@ def run(tool: Tool, words: Sequence[str]) -> int:
     except UsageError as failure:
         if not words and hasattr(module, "FLAGS"):
             print(module.FLAGS.help(prog), file=sys.stderr)
-        print(f"{failure} (see: {prog} --help)", file=sys.stderr)
+        lines = [str(failure), *getattr(failure, "__notes__", [])]
+        print(f"{': '.join(lines)} (see: {prog} --help)", file=sys.stderr)
         return 1
     except BrokenPipeError:
         raise

@@ -47,7 +47,9 @@ ITERATIONS_MIN = 4096
 async def describe(client: ClusterClient, entities: list[Entity], *, everything: bool) -> None:
     """Print quotas, and SCRAM credentials of users."""
     for quota in await _quotas(client, entities):
-        values = ", ".join(f"{key}={double_text(value)}" for key, value in quota.values.items())
+        values = ", ".join(
+            f"{key}={double_text(value)}" for key, value in sorted(quota.values.items())
+        )
         print(f"Quota configs for {_entity_text(quota)} are {values}")
     if entities[0].type == IPS or any(e.type == CLIENTS or e.name == "" for e in entities):
         return

@@ -35,11 +35,10 @@ async def describe(client: ClusterClient, names: Sequence[str], given: Given) ->
 
     described = await describe_groups(client, names)
     for name in sorted(names):
-        group = described[name]
-        if isinstance(group, RequestError):
-            if group.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                raise group
-            group = None
+        found = described[name]
+        if isinstance(found, RequestError) and found.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise found
+        group = None if isinstance(found, RequestError) else found
         if "members" in given:
             _print_members(name, group, verbose="verbose" in given)
         elif "state" in given:

@@ -28,13 +28,14 @@ TYPES = ("Classic", "Consumer")
 FLAGS = Flags(
     "List and describe consumer groups, delete them, reset or delete their offsets.",
     (
-        BOOTSTRAP._replace(required=True),
+        BOOTSTRAP,
         COMMAND_CONFIG,
         Flag("--list", help="list all groups"),
         Flag("--describe", help="describe groups and their lag"),
         Flag("--delete", help="delete groups with their offsets"),
         Flag("--reset-offsets", help="reset the offsets of groups without members"),
         Flag("--delete-offsets", help="delete the offsets of a group for topics"),
+        Flag("--validate-regex", "REGEX", "say whether brokers understand it"),
         Flag("--group", "GROUP", "a group; may be repeated", many=True),
         Flag("--all-groups", help="all groups"),
         Flag("--topic", "TOPIC[:N,...]", "a topic, or partitions of it; repeatable", many=True),
@@ -63,19 +64,38 @@ FLAGS = Flags(
         Flag("--to-current", help="to the committed offsets"),
         *SCENARIOS,
     ),
-    one_of=(ACTIONS,),
+    one_of=((*ACTIONS, "validate-regex"),),
     excludes={"group": ("all-groups",)},
 )
 
 
 def run(given: Given) -> int:
     """Check what cannot stand together, and act."""
+    if "validate-regex" in given:
+        return _validate(given["validate-regex"])
+    if "bootstrap-server" not in given:
+        raise UsageError('Missing required argument "[bootstrap-server]"')
     _check(given)
     chosen(given["state"], STATES, "state")
     chosen(given["type"], TYPES, "types")
     from barnabas.cli.kafka.consumer_group_actions import act
 
     return act(next(key for key in ACTIONS if key in given), given)
+
+
+def _validate(text: str) -> int:
+    """Say whether a regular expression is one that brokers understand."""
+    from barnabas.model.errors import InvalidValueError
+    from barnabas.model.patterns import compile_pattern
+
+    try:
+        compile_pattern(text)
+    except InvalidValueError as failure:
+        reason = str(failure).removeprefix(f"{text!r} is not a regular expression: ")
+        print(f"The regular expression `{text}` is invalid: {reason}.")
+    else:
+        print(f"The regular expression `{text}` is valid.")
+    return 0
 
 
 def _check(given: Given) -> None:

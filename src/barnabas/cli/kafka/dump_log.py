@@ -64,15 +64,18 @@ FLAGS = Flags(
 
 def run(given: Given) -> int:
     """Dump one file after the other; what is wrong with them follows on standard error."""
-    from barnabas.cli.kafka.log_dumps import LogDumps, decoder
+    from barnabas.cli.kafka.log_dumps import Decode, LogDumps, decoder, deprecations
     from barnabas.cli.kafka.state_record_json import group_record, transaction_record
 
+    decode: Decode
+    notes: list[str] = []
     if "offsets-decoder" in given:
         decode = group_record
     elif "transaction-log-decoder" in given:
         decode = transaction_record
     else:
-        decode = decoder(*(given[key] or STRING for key in DECODERS))
+        names = [given[key] or STRING for key in DECODERS]
+        decode, notes = decoder(*names), deprecations(*names)
     with_content = any(key in given for key in PRINTING)
     dumps = LogDumps(
         decode if with_content else None,
@@ -81,6 +84,7 @@ def run(given: Given) -> int:
         silent="verify-index-only" in given,
         sanity_only="index-sanity-check" in given,
         bytes_max=given["max-bytes"],
+        notes=notes,
     )
     for path in given["files"].split(","):
         dumps.dump(path.strip())

@@ -39,8 +39,11 @@ _TEXTS = {
 
 
 def message(failure: BaseException) -> str:
-    """Return a failure's own text in one line, or Kafka's if it only says what its code means."""
+    """Return what the broker said, in one line; Kafka's text if it only sent an error code."""
     code = getattr(failure, "code", None)
+    said = getattr(failure, "broker_message", None)
+    if said:
+        return " ".join(said.split())
     text = " ".join(str(failure).split()) or type(failure).__name__
     if isinstance(code, ErrorCode) and text.endswith(code.meaning):
         return _TEXTS.get(code, text)

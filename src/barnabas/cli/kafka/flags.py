@@ -12,10 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from barnabas.model.errors import BarnabasError
+from barnabas.model.errors import BarnabasError, InvalidValueError
 
 WIDTH = 38
 """The column of the help at which descriptions begin."""
+
+
+NUMBERS: dict[Callable[[str], Any], str] = {
+    int: "must be a whole number",
+    float: "must be a number",
+}
+"""What their values must be; Python's own words would not help."""
 
 
 class UsageError(BarnabasError):
@@ -44,6 +51,8 @@ class Flag(NamedTuple):
     """Why it does nothing here; it is accepted, and that is said once on standard error."""
     aliases: tuple[str, ...] = ()
     """Other names of it: `-b`."""
+    read_late: bool = False
+    """Kafka's tool reads its value when it is used: a wrong one is a failure of the tool's work."""
 
     @property
     def key(self) -> str:
@@ -174,11 +183,14 @@ class Flags:
     def _converted(self, row: Flag, text: str) -> Any:
         try:
             return row.convert(text) if text or not row.optional_value else text
+        except InvalidValueError:
+            raise
         except (argparse.ArgumentTypeError, ValueError) as failure:
-            reason = f": {failure}" if str(failure) else ""
-            raise UsageError(f"Cannot parse argument '{text}' of option {row.key}{reason}") from (
-                failure
-            )
+            error = InvalidValueError if row.read_late else UsageError
+            unread = error(f"Cannot parse argument '{text}' of option {row.key}")
+            if reason := NUMBERS.get(row.convert, str(failure)):
+                unread.add_note(reason)
+            raise unread from failure
 
     def _check(self, given: Given) -> None:
         if given.words and not self.words and not self.ignores_words:

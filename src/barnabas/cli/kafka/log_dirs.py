@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.kafka.flags import BOOTSTRAP, COMMAND_CONFIG, Flag, Flags, Given
 from barnabas.cli.session import run as run_session
-from barnabas.model.errors import RequestError
+from barnabas.model.errors import InvalidValueError, RequestError
 
 if TYPE_CHECKING:
     from barnabas.admin.log_dirs import LogDirectory
@@ -51,12 +51,11 @@ async def _describe(client: ClusterClient, wanted: list[int], topics: list[str])
     present = sorted(client.cluster.brokers)
     missing = [broker for broker in wanted if broker not in present]
     if missing:
-        print(
+        raise InvalidValueError(
             "ERROR: The given brokers do not exist from --broker-list: "
             f"{','.join(map(str, missing))}. Current existent brokers: "
             f"{','.join(map(str, present))}"
         )
-        return 0
     brokers = wanted or present
     print("Querying brokers for log directories information", flush=True)
     found = await describe_log_dirs_of(client, brokers)

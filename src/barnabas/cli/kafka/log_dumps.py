@@ -6,7 +6,7 @@ import os
 import sys
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from barnabas.kernels import Record
@@ -67,13 +67,20 @@ def decoder(key_class: str, value_class: str) -> Decode:
     return decode
 
 
+def deprecations(*names: str) -> list[str]:
+    """Return what is to be said of decoders that have newer names."""
+    return [
+        f"{name} is deprecated. Please use {_PACKAGE}{name.removeprefix(_OLD_PACKAGE)} instead"
+        for name in names
+        if name.startswith(_OLD_PACKAGE)
+    ]
+
+
 def _decoder_named(name: str) -> Callable[[bytes], str]:
     package, dot, simple = name.rpartition(".")
     if simple not in _DECODERS or package + dot not in (_PACKAGE, _OLD_PACKAGE):
         known = ", ".join(f"{_PACKAGE}{each}" for each in _DECODERS)
         raise InvalidValueError(f"Failed to load decoder class {name}; known are: {known}")
-    if package + dot == _OLD_PACKAGE:
-        print(f"{name} is deprecated. Please use {_PACKAGE}{simple} instead")
     return _DECODERS[simple]
 
 
@@ -89,6 +96,7 @@ class LogDumps:
         silent: bool,
         sanity_only: bool,
         bytes_max: int | None,
+        notes: Sequence[str] = (),
     ) -> None:
         self._files = DiskFiles()
         self._decode = decode
@@ -97,6 +105,8 @@ class LogDumps:
         self._silent = silent
         self._sanity_only = sanity_only
         self._bytes_max = bytes_max
+        self._notes = notes
+        """Lines about the decoders; each segment begins with them."""
         self._complaints: dict[str, list[str]] = {}
 
     def dump(self, path: str) -> None:
@@ -131,7 +141,7 @@ class LogDumps:
     # -- segments
 
     def _log(self, path: str) -> None:
-        print(f"Log starting offset: {_base_offset(path)}")
+        print("\n".join([*self._notes, f"Log starting offset: {_base_offset(path)}"]))
         end, previous = 0, -1
         try:
             for entry in dump_file(self._files, path, records=self._deep):

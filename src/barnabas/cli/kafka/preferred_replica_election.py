@@ -96,9 +96,9 @@ async def _request(wanted: list[TopicPartition] | None, tree: Coordination) -> i
         await tree.create(path, data, make_parents=True)
     except NodeExists:
         pending = nodes.decode_partitions(path, (await tree.get(path))[0])
-        names = ",".join(f"{topic}-{number}" for topic, number, _ in pending)
+        running = ",".join(f"{topic}-{number}" for topic, number, _ in pending)
         raise InvalidValueError(
-            f"Preferred replica leader election currently in progress for {names}. "
+            f"Preferred replica leader election currently in progress for {running}. "
             "Aborting operation"
         ) from None
     names = [str(key) for key in chosen]

@@ -20,6 +20,7 @@ PERMITTED = {
     "generate": ("disable-rack-aware", "zookeeper"),
     "execute": (
         "additional",
+        "disallow-replication-factor-change",
         "throttle",
         "replica-alter-log-dirs-throttle",
         "timeout",
@@ -31,6 +32,7 @@ PERMITTED = {
 }
 ONLY_BROKERS = (
     "additional",
+    "disallow-replication-factor-change",
     "cancel",
     "command-config",
     "replica-alter-log-dirs-throttle",
@@ -43,6 +45,7 @@ FLAGS = Flags(
     "Move partitions between brokers and log directories.",
     (
         BOOTSTRAP,
+        Flag("--bootstrap-controller", "HOST:PORT[,...]", "for --cancel and --list"),
         Flag("--zookeeper", "HOST:PORT[/CHROOT]", "deprecated: use --bootstrap-server"),
         COMMAND_CONFIG,
         Flag("--generate", help="propose an assignment of topics to brokers"),
@@ -69,15 +72,19 @@ FLAGS = Flags(
         ),
         Flag("--timeout", "MS", "for moves between directories to begin", whole_number, 10_000),
         Flag("--additional", help="although other reassignments are in progress"),
+        Flag("--disallow-replication-factor-change", help="reject other numbers of replicas"),
         Flag("--preserve-throttles", help="do not remove throttles"),
     ),
     one_of=(ACTIONS,),
+    excludes={"bootstrap-controller": ("bootstrap-server",)},
 )
 
 
 def run(given: Given) -> int:
     """Check what cannot stand together, and act through a broker, or through ZooKeeper."""
     action = next(key for key in ACTIONS if key in given)
+    if "bootstrap-controller" in given and action in ("cancel", "list"):
+        given.values["bootstrap-server"] = given.values.pop("bootstrap-controller")
     _check(action, given)
     if "bootstrap-server" in given:
         if "zookeeper" in given:

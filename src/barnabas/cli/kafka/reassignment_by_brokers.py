@@ -8,6 +8,9 @@ from pathlib import Path
 
 from barnabas.admin.config_entries import AlterConfigOp, Change, ConfigResourceType, Resource
 from barnabas.admin.configs import alter_configs
+from barnabas.admin.moves.plan import Move
+from barnabas.admin.moves.progress import holdings
+from barnabas.admin.moves.throttles import DIRECTORY_RATE, clear_throttles, set_throttle
 from barnabas.admin.reassignments import (
     Reassignment,
     alter_partition_reassignments,
@@ -35,9 +38,6 @@ from barnabas.cli.reassign.directory_moves import (
     wanted_directories,
 )
 from barnabas.cli.reassign.file import Target, read_plan, read_topics
-from barnabas.cli.reassign.plan import Move
-from barnabas.cli.reassign.progress import holdings
-from barnabas.cli.reassign.throttles import DIRECTORY_RATE, clear_throttles, set_throttle
 from barnabas.client.cluster_client import CONTROLLER, ClusterClient
 from barnabas.model.error_codes import ErrorCode
 from barnabas.model.errors import BarnabasError, InvalidValueError, RequestError
@@ -125,7 +125,9 @@ async def _execute(plan: Plan, given: Given, client: ClusterClient) -> int:
     directories = wanted_directories(plan)
     await _throttle(client, given, _moves(plan, present, moving), directories)
     answers = await alter_partition_reassignments(
-        client, {key: target.replicas for key, target in plan.items()}
+        client,
+        {key: target.replicas for key, target in plan.items()},
+        same_factor="disallow-replication-factor-change" in given,
     )
     failed = {key: answer for key, answer in answers.items() if answer is not None}
     if failed:

@@ -9,6 +9,15 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
+from barnabas.admin.moves.plan import Holding, Move
+from barnabas.admin.moves.throttles import (
+    DIRECTORY_RATE,
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    throttled_replicas,
+)
 from barnabas.cli.kafka.flags import Given
 from barnabas.cli.kafka.reassignment_texts import (
     EXISTING,
@@ -22,15 +31,6 @@ from barnabas.cli.kafka.reassignment_texts import (
 )
 from barnabas.cli.kafka.tree import on_tree
 from barnabas.cli.reassign.file import Target, read_plan, read_topics
-from barnabas.cli.reassign.plan import Holding, Move
-from barnabas.cli.reassign.throttles import (
-    DIRECTORY_RATE,
-    FOLLOWER_RATE,
-    FOLLOWER_REPLICAS,
-    LEADER_RATE,
-    LEADER_REPLICAS,
-    throttled_replicas,
-)
 from barnabas.coordination.contract import Coordination, NodeExists, NoNode
 from barnabas.metadata import tree_schema as nodes
 from barnabas.metadata.config_store import ConfigStore
@@ -143,10 +143,10 @@ async def _execute(plan: Plan, given: Given, tree: Coordination) -> int:
 
 async def _throttle(configs: ConfigStore, moves: list[Move], rate: int) -> None:
     for topic, options in throttled_replicas(moves).items():
-        await configs.update("topics", topic, lambda before, more=options: {**before, **more})
+        await configs.update("topics", topic, partial(_with, options))
     rates = dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), str(rate))
     for broker in sorted({each for move in moves for each in (*move.before, *move.after)}):
-        await configs.update("brokers", str(broker), lambda before: {**before, **rates})
+        await configs.update("brokers", str(broker), partial(_with, rates))
 
 
 async def _verify(plan: Plan, given: Given, tree: Coordination) -> int:
@@ -175,6 +175,10 @@ async def _clear(tree: Coordination, plan: Plan) -> None:
         await configs.update(
             "topics", topic, partial(_without, (LEADER_REPLICAS, FOLLOWER_REPLICAS))
         )
+
+
+def _with(options: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    return {**before, **options}
 
 
 def _without(names: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:

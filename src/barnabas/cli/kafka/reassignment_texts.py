@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from barnabas.admin.moves.plan import Holding, propose
 from barnabas.cli.reassign.file import plan_document
-from barnabas.cli.reassign.plan import Holding, propose
 from barnabas.model.errors import InvalidValueError
 from barnabas.model.ids import TopicPartition
 

@@ -92,9 +92,9 @@ class _Reset:
                 "reset tool. You can use option '--force' to remove active members from the group."
             )
         print(f"Force deleting all active members in the group: {self._group}")
-        for failure in (await remove_members(client, self._group)).values():
-            if failure is not None and failure.code is not ErrorCode.UNKNOWN_MEMBER_ID:
-                raise failure
+        for kept in (await remove_members(client, self._group)).values():
+            if kept is not None and kept.code is not ErrorCode.UNKNOWN_MEMBER_ID:
+                raise kept
 
     # -- offsets
 

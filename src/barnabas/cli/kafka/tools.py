@@ -51,3 +51,12 @@ def tool_named(name: str) -> Tool | None:
     """Return the tool of this name, with or without `.sh`."""
     name = name.removesuffix(".sh")
     return next((tool for tool in TOOLS if tool.name == name), None)
+
+
+def nearest_name(name: str) -> str | None:
+    """Return the tool that a misspelt name probably means, with its ending."""
+    from difflib import get_close_matches
+
+    bare = name.removesuffix(".sh")
+    near = get_close_matches(bare, [tool.name for tool in TOOLS], n=1)
+    return near[0] + name.removeprefix(bare) if near else None

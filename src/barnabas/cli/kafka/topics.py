@@ -35,13 +35,14 @@ FAILS_ON_STDOUT = True
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
 MIN_ISR = "min.insync.replicas"
+OVERRIDES = "topics-with-overrides"
 REPORTS = (
     "under-replicated-partitions",
     "unavailable-partitions",
     "under-min-isr-partitions",
     "at-min-isr-partitions",
-    "topics-with-overrides",
 )
+"""Of which partitions `--describe` prints only those that match one of them."""
 
 
 def replica_lists(text: str) -> dict[int, list[int]]:
@@ -58,11 +59,11 @@ def replica_lists(text: str) -> dict[int, list[int]]:
             twice = ",".join(
                 str(each) for each in dict.fromkeys(replicas) if replicas.count(each) > 1
             )
-            raise argparse.ArgumentTypeError(
+            raise InvalidValueError(
                 f"Partition replica lists may not contain duplicate entries: {twice}"
             )
         if placed and len(replicas) != len(placed[0]):
-            raise argparse.ArgumentTypeError(
+            raise InvalidValueError(
                 f"Partition {index} has different replication factor: {replicas}"
             )
         placed[index] = replicas
@@ -94,11 +95,23 @@ FLAGS = Flags(
             many=True,
             inert="use kafka-configs --delete-config",
         ),
-        Flag("--partitions", "N", "number of partitions (create: the broker's)", int),
         Flag(
-            "--replication-factor", "N", "replicas of each partition (default: the broker's)", int
+            "--partitions", "N", "number of partitions (create: the broker's)", int, read_late=True
         ),
-        Flag("--replica-assignment", "1:2,2:3,...", "brokers of each partition", replica_lists),
+        Flag(
+            "--replication-factor",
+            "N",
+            "replicas of each partition (default: the broker's)",
+            int,
+            read_late=True,
+        ),
+        Flag(
+            "--replica-assignment",
+            "1:2,2:3,...",
+            "brokers of each partition",
+            replica_lists,
+            read_late=True,
+        ),
         Flag("--under-replicated-partitions", help="only those with replicas that are not in sync"),
         Flag("--unavailable-partitions", help="only those without a leader"),
         Flag("--under-min-isr-partitions", help="only those below min.insync.replicas"),
@@ -124,10 +137,8 @@ FLAGS = Flags(
         "partitions": _all_but("alter", "create"),
         "replication-factor": _all_but("create"),
         "replica-assignment": _all_but("alter", "create"),
-        **{
-            report: (*_all_but("describe"), *(other for other in REPORTS if other != report))
-            for report in REPORTS
-        },
+        **dict.fromkeys(REPORTS, _all_but("describe")),
+        OVERRIDES: (*_all_but("describe"), *REPORTS),
         "if-exists": _all_but("alter", "delete", "describe"),
         "if-not-exists": _all_but("create"),
         "exclude-internal": _all_but("list", "describe"),
@@ -179,7 +190,7 @@ def _new_topic(given: Given) -> NewTopic:
     for text in given["config"]:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(
+            raise InvalidValueError(
                 "requirement failed: Invalid topic config: all configs to be added must be in the "
                 'format "key=val".'
             )
@@ -221,7 +232,9 @@ def _pattern(given: Given) -> re.Pattern[str] | None:
     try:
         return re.compile(text)
     except re.error as failure:
-        raise InvalidValueError(f"{text} is an invalid regex: {failure}") from failure
+        invalid = InvalidValueError(f"{text} is an invalid regex.")
+        invalid.add_note(str(failure))
+        raise invalid from failure
 
 
 async def _matching(
@@ -304,7 +317,7 @@ async def _describe(client: ClusterClient, given: Given, pattern: re.Pattern[str
     ]
     moving = await list_partition_reassignments(client, partitions) if partitions else {}
     eligible = await _eligible(client, [topic.name for topic in topics])
-    wanted = next((report for report in REPORTS if report in given), None)
+    wanted = [report for report in (*REPORTS, OVERRIDES) if report in given]
     for topic in topics:
         entries = configs[topic.name]
         if isinstance(entries, RequestError):
@@ -354,14 +367,14 @@ def _print_topic(
     entries: Sequence[ConfigEntry],
     moving: Mapping[TopicPartition, Reassignment],
     eligible: Eligible,
-    wanted: str | None,
+    wanted: Sequence[str],
     brokers: set[int],
 ) -> None:
     from barnabas.admin.config_entries import ConfigSource
 
     own = [entry for entry in entries if entry.source is not ConfigSource.DEFAULT]
     views = sorted(topic.partitions.values(), key=lambda view: view.index)
-    if wanted is None or (wanted == "topics-with-overrides" and own):
+    if not wanted or (OVERRIDES in wanted and own):
         first = moving.get(TopicPartition(topic.name, views[0].index))
         print(
             f"Topic: {topic.name}\tTopicId: {uuid_text(topic.topic_id)}"
@@ -369,13 +382,14 @@ def _print_topic(
             f"\tReplicationFactor: {_replication_factor(views[0], first)}"
             f"\tConfigs: {','.join(f'{entry.name}={entry.value}' for entry in own)}"
         )
-    if wanted == "topics-with-overrides":
+    if OVERRIDES in wanted:
         return
     least = next((int(each.value or 1) for each in entries if each.name == MIN_ISR), 1)
     for view in views:
         key = TopicPartition(topic.name, view.index)
-        if wanted is None or _is_wanted(wanted, view, moving.get(key), least, brokers):
-            _print_partition(key, view, moving.get(key), eligible.get(key, (None, None)))
+        move = moving.get(key)
+        if not wanted or any(_is_wanted(each, view, move, least, brokers) for each in wanted):
+            _print_partition(key, view, move, eligible.get(key, (None, None)))
 
 
 def _replication_factor(view: PartitionView, move: Reassignment | None) -> int:

@@ -30,41 +30,49 @@ LONG = {"-h": "--help", "-v": "--version"}
 _TOPIC = Flag("--topic", "TOPIC", "a topic", required=True)
 _PARTITION = Flag("--partition", "N", "a partition of it", whole_number, required=True)
 
-COMMANDS = {
+COMMANDS: dict[str, tuple[str, tuple[Flag, ...]]] = {
     "list": (
         "list transactions",
-        Flag("--duration-filter", "MS", "only those that have run for longer", whole_number),
-        Flag("--transactional-id-pattern", "REGEX", "only ids that match"),
+        (
+            Flag("--duration-filter", "MS", "only those that have run for longer", whole_number),
+            Flag("--transactional-id-pattern", "REGEX", "only ids that match"),
+        ),
     ),
     "describe": (
         "describe the state of an active transactional-id",
-        Flag("--transactional-id", "ID", "a transactional id", required=True),
+        (Flag("--transactional-id", "ID", "a transactional id", required=True),),
     ),
     "describe-producers": (
         "describe the states of active producers for a topic partition",
-        _TOPIC,
-        _PARTITION,
-        Flag("--broker-id", "ID", "as this replica sees them", whole_number),
+        (
+            _TOPIC,
+            _PARTITION,
+            Flag("--broker-id", "ID", "as this replica sees them", whole_number),
+        ),
     ),
     "abort": (
         "abort a hanging transaction (requires administrative privileges)",
-        _TOPIC,
-        _PARTITION,
-        Flag("--start-offset", "OFFSET", "the transaction's first offset", whole_number),
-        Flag("--producer-id", "ID", "for brokers before 3.0", whole_number),
-        Flag("--producer-epoch", "EPOCH", "for brokers before 3.0", whole_number),
-        Flag("--coordinator-epoch", "EPOCH", "for brokers before 3.0", whole_number),
+        (
+            _TOPIC,
+            _PARTITION,
+            Flag("--start-offset", "OFFSET", "the transaction's first offset", whole_number),
+            Flag("--producer-id", "ID", "for brokers before 3.0", whole_number),
+            Flag("--producer-epoch", "EPOCH", "for brokers before 3.0", whole_number),
+            Flag("--coordinator-epoch", "EPOCH", "for brokers before 3.0", whole_number),
+        ),
     ),
     "find-hanging": (
         "find hanging transactions",
-        Flag("--broker-id", "ID", "on partitions of this broker", whole_number),
-        Flag("--topic", "TOPIC", "on this topic"),
-        Flag("--partition", "N", "on this partition of it", whole_number),
-        Flag("--max-transaction-timeout", "MINUTES", "longest duration", whole_number, 15),
+        (
+            Flag("--broker-id", "ID", "on partitions of this broker", whole_number),
+            Flag("--topic", "TOPIC", "on this topic"),
+            Flag("--partition", "N", "on this partition of it", whole_number),
+            Flag("--max-transaction-timeout", "MINUTES", "longest duration", whole_number, 15),
+        ),
     ),
     "forceTerminateTransaction": (
         "force abort an ongoing transaction on transactionalId",
-        Flag("--transactionalId", "ID", "a transactional id", required=True),
+        (Flag("--transactionalId", "ID", "a transactional id", required=True),),
     ),
 }
 
@@ -79,7 +87,7 @@ def main(words: Sequence[str]) -> int:
         if "--version" in rest:
             return _print_version()
         raise UsageError("too few arguments: expected one of " + ", ".join(COMMANDS))
-    summary, *rows = COMMANDS[action]
+    summary, rows = COMMANDS[action]
     flags = Flags(f"Action {action}: {summary}.", (*COMMON, *rows))
     given = flags.parse(rest)
     if "help" in given:

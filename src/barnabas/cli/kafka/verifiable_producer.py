@@ -159,8 +159,8 @@ class Sending:
             "producer_send_success",
             key=key,
             value=value,
-            topic=metadata.topic,
             partition=metadata.partition,
+            topic=metadata.topic,
             offset=metadata.offset,
         )
 

@@ -20,6 +20,7 @@ from barnabas.model.errors import BarnabasError
 if TYPE_CHECKING:
     from barnabas.coordination.contract import Coordination, Stat
 
+SUMMARY = "Look at the nodes of ZooKeeper, and change them."
 USAGE = """\
 usage: zookeeper-shell HOST:PORT[,...][/CHROOT] [-zk-tls-config-file FILE] [COMMAND [ARGUMENT]...]
 
@@ -73,7 +74,7 @@ def main(words: Sequence[str]) -> int:
 
 
 async def _all(tree: Coordination) -> int:
-    """Run commands until there are no more; their failures do not end the shell."""
+    """Run commands until the input ends; their failures do not end the shell."""
     reads = sys.stdin
     print("Welcome to Barnabas' shell for ZooKeeper; type help, or quit", flush=True)
     while line := await asyncio.to_thread(reads.readline):
@@ -94,15 +95,15 @@ async def _one(tree: Coordination, words: list[str]) -> int:
 
     command = COMMANDS.get(words[0])
     if words[0] in ("help", "?") or command is None:
-        print(USAGE, end="", file=sys.stdout if command is None else sys.stderr)
+        print(USAGE, end="", file=sys.stderr)
         if words[0] in ("help", "?"):
             return 0
-        print(f"Command not found: {words[0]}", flush=True)
+        print(f"Command not found: {words[0]}", file=sys.stderr)
         return 127
     try:
         await command(tree, _parsed(words))
     except (CommandFailed, CoordinationError) as failure:
-        print(_reason(failure), flush=True)
+        print(_reason(failure), file=sys.stderr)
         return 1
     return 0
 
@@ -191,7 +192,7 @@ async def _create(tree: Coordination, words: Words) -> None:
         sequence="-s" in words.options,
         ephemeral="-e" in words.options,
     )
-    print(f"Created {made}")
+    print(f"Created {made}", file=sys.stderr)  # as ZooKeeper's own shell
 
 
 async def _set(tree: Coordination, words: Words) -> None:

@@ -26,6 +26,16 @@ def bootstrap() -> Iterator[str]:
         yield cluster.bootstrap
 
 
+def test_regular_expressions(capsys: pytest.CaptureFixture[str]) -> None:
+    tool = ("kafka-consumer-groups.sh", "--validate-regex")
+    assert [main((*tool, text)) for text in ("a.*", "a(")] == [0, 0]
+    valid, invalid = capsys.readouterr().out.splitlines()
+    assert valid == "The regular expression `a.*` is valid."
+    assert invalid.startswith("The regular expression `a(` is invalid: missing ")
+    assert main(("kafka-consumer-groups.sh", "--list")) == 1
+    assert 'Missing required argument "[bootstrap-server]"' in capsys.readouterr().err
+
+
 @pytest.fixture
 def groups(bootstrap: str, capsys: pytest.CaptureFixture[str]) -> Groups:
     """Run the tool."""

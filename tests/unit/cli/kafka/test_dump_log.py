@@ -100,6 +100,7 @@ def test_records(dump: RunTool, segment: Path) -> None:
 def test_an_old_decoder_is_deprecated(dump: RunTool, segment: Path) -> None:
     words = ("--value-decoder-class", "kafka.serializer.StringDecoder")
     assert dump("--files", str(segment), *words).out.startswith(
+        f"Dumping {segment}\n"
         "kafka.serializer.StringDecoder is deprecated. Please use "
         "org.apache.kafka.tools.api.StringDecoder instead\n"
     )
@@ -254,7 +255,7 @@ def test_records_of_groups(dump: RunTool, tmp_path: Path) -> None:
         (b"\0\x63x", b""),
         (b"\0", b""),
     ]
-    lines = content(dump, tmp_path, [tuple(each) for each in made], "--offsets-decoder")
+    lines = content(dump, tmp_path, made, "--offsets-decoder")
     key = '| key: {"type":"1","data":{"group":"g","topic":"t","partition":1}} payload: '
     assert lines[:2] == [
         key + '{"version":"3","data":{"offset":4,"leaderEpoch":2,"metadata":"m",'

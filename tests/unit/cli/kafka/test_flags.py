@@ -111,7 +111,7 @@ def test_words_that_mean_nothing_are_kept_or_refused() -> None:
         ("--delete", 'Missing required argument "[topic]"'),
         (
             "--delete --topic x --partitions two",
-            "Cannot parse argument 'two' of option partitions: must be a whole number",
+            "Cannot parse argument 'two' of option partitions\nmust be a whole number",
         ),
     ],
 )

@@ -89,7 +89,7 @@ def test_partitions_that_do_not_exist(elect: RunTool, led: str, tmp_path: Path) 
     assert failed == (
         f"Error completing leader election (PREFERRED) for partition: {led}-9: "
         "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
-        "This server does not host this topic-partition."
+        "the topic or partition does not exist on this broker"
     )
     assert run.err == "1 replica(s) could not be elected\n"
 

@@ -76,6 +76,15 @@ def test_a_proposal(reassign: RunTool, moved: str, tmp_path: Path) -> None:
         assert reassign(*words, brokers)[:2] == (1, text)
 
 
+def test_another_number_of_replicas(reassign: RunTool, moved: str, tmp_path: Path) -> None:
+    path = plan(tmp_path, moved, [[1, 2], [2]])
+    words = ("--execute", "--reassignment-json-file", path)
+    run = reassign(*words, "--disallow-replication-factor-change")
+    assert run.code == 1
+    assert f"Error reassigning partition(s):\n{moved}-0: " in run.out
+    assert reassign("--list").out == "No partition reassignments found.\n"
+
+
 def test_a_reassignment_with_throttles(
     reassign: RunTool, trio: Barnabas, moved: str, tmp_path: Path
 ) -> None:
@@ -195,6 +204,8 @@ def test_wrong_plans(reassign: RunTool, tmp_path: Path, content: str, text: str)
             ["--verify", "--reassignment-json-file", "f", "--throttle", "1"],
             'Option "[throttle]" can\'t be used with action "[verify]"',
         ),
+        (["--list", "--bootstrap-controller", "h:1"], "can't be used with option"),
+        (["--verify", "--reassignment-json-file", "f", "--disallow"], "with action"),
         (["--list", "--timeout", "soon"], "Cannot parse argument 'soon' of option timeout"),
     ],
 )
