@@ -50,7 +50,11 @@ class GiveUpRolling(NamedTuple):
     numbers: tuple[int, ...]
 
 
-Action: TypeAlias = Start | Leave | Kill | GiveUpRolling
+class Rolled(NamedTuple):
+    """Report that a rolling restart is completed: all have been restarted, and are in sync."""
+
+
+Action: TypeAlias = Start | Leave | Kill | GiveUpRolling | Rolled
 
 
 class State(Enum):
@@ -81,7 +85,7 @@ class Crew:
 
     def __init__(self, count: int) -> None:
         self._workers = {number: _Worker() for number in range(1, count + 1)}
-        self._rolling: list[int] = []
+        self._rolling: list[int] | None = None
         self._rolling_until_s = 0.0
         self.is_stopping = False
         self.was_ready = False
@@ -97,17 +101,10 @@ class Crew:
         return self.is_stopping and self._all(State.GONE)
 
     @property
-    def is_rolling(self) -> bool:
-        """Return whether a rolling restart is in progress."""
-        return bool(self._rolling) or (
-            not self.is_stopping and any(w.state is State.LEAVING for w in self._workers.values())
-        )
-
-    @property
     def due_s(self) -> float | None:
         """Return when to call `tick`; None if there is nothing to wait for."""
         times = [w.due_s for w in self._workers.values() if w.due_s is not None]
-        if self._rolling:
+        if self._rolling is not None:
             times.append(self._rolling_until_s)
         return min(times, default=None)
 
@@ -170,7 +167,7 @@ class Crew:
         if self.is_stopping:
             return []
         self.is_stopping = True
-        self._rolling.clear()
+        self._rolling = None
         actions: list[Action] = []
         for number, worker in self._workers.items():
             if worker.state is State.WAITING:
@@ -201,8 +198,8 @@ class Crew:
                 actions.append(Start(number))
             elif worker.state is State.LEAVING:
                 actions.append(Kill(number))
-        if self._rolling and self._rolling_until_s <= now_s:
-            self._rolling.clear()
+        if self._rolling is not None and self._rolling_until_s <= now_s:
+            self._rolling = None
             behind = (n for n, w in self._workers.items() if w.state is not State.IN_SYNC)
             actions.append(GiveUpRolling(tuple(behind)))
         return actions
@@ -225,7 +222,10 @@ class Crew:
         return [self._leave(left[-1], now_s)] if left else []
 
     def _roll_on(self, now_s: float) -> list[Action]:
-        if not self._rolling or not self._all(State.IN_SYNC):
+        if self._rolling is None or not self._all(State.IN_SYNC):
             return []
+        if not self._rolling:
+            self._rolling = None
+            return [Rolled()]
         self._rolling_until_s = now_s + IN_SYNC_S_MAX
         return [self._leave(self._rolling.pop(0), now_s)]

@@ -21,7 +21,7 @@ from barnabas.logging.formats import PLAIN
 from barnabas.model.errors import ConfigError, StorageError
 from barnabas.workers.channel import InSync, Orders, Ready, Report
 from barnabas.workers.child import Child
-from barnabas.workers.crew import Action, Crew, GiveUpRolling, Kill, Leave, Start
+from barnabas.workers.crew import Action, Crew, GiveUpRolling, Kill, Leave, Rolled, Start
 from barnabas.workers.directories import check_for_workers
 from barnabas.workers.log_lines import LineCopier
 from barnabas.workers.plan import Ports, WorkerPlan
@@ -170,6 +170,9 @@ class Supervisor:
                 case Kill(number):
                     logger.error("worker %d: killed, as it did not leave in time", number)
                     self._children[number].kill()
+                case Rolled():
+                    logger.info("rolling restart completed")
+                    self._on_rolled()
                 case GiveUpRolling(numbers):
                     logger.error(
                         "rolling restart given up: workers not in sync: %s; send SIGHUP again "
@@ -217,11 +220,7 @@ class Supervisor:
                     self._announced = True
                     self._on_ready([self.serving[each] for each in self.plan.numbers])
             case InSync():
-                was_rolling = self.crew.is_rolling
                 self._perform(self.crew.in_sync(number, now_s))
-                if was_rolling and not self.crew.is_rolling:
-                    logger.info("rolling restart completed")
-                    self._on_rolled()
 
     def _ended(self, number: int, code: int) -> None:
         self.serving.pop(number, None)
