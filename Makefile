@@ -68,7 +68,6 @@ bench: $(STAMP) deps  ## ours beside Apache Kafka and the other clients, ratios 
 	$(BIN)/python -m bench.metrics
 	$(BIN)/python -m bench.console
 	$(BIN)/python -m bench.starts
-	$(BIN)/python -m bench.startup
 
 bench-check: $(STAMP) deps  ## whether a request has become dearer, in instructions (needs no quiet machine)
 	$(BIN)/python -m bench.instructions --check

@@ -118,7 +118,7 @@ Watch: TypeAlias = Callable[[Event], object]
 class SessionState(Enum):
     """The state of a session.
 
-    A service in this process is always connected, so its sessions are never SUSPENDED.
+    A service on this machine is always connected, so its sessions are never SUSPENDED.
     """
 
     CONNECTED = "connected"

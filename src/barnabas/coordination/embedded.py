@@ -102,10 +102,6 @@ class EmbeddedStore(Store):
                 file, self._file = self._file, None
                 await self._loop.run_in_executor(self._executor, file.close)
 
-    def now_ms(self) -> int:
-        # Sessions in this process need no timeout: they end with it.
-        return 0
-
     def settle(self, changes: Sequence[Change], then: Settled) -> None:
         if changes or self._next.changes:
             self._next.changes.extend(changes)

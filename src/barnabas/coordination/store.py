@@ -10,8 +10,9 @@ A store belongs to one event loop.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 from abc import ABC, abstractmethod
-from asyncio import Future
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -20,6 +21,10 @@ from barnabas.coordination.tree import Change, Fired, Outcome, Tree
 from barnabas.model.errors import BarnabasError, StorageError
 
 T = TypeVar("T")
+Answer = TypeVar("Answer", contravariant=True)
+
+LATE_MS = 1000
+"""How much later than it was due a timer means that this process was suspended."""
 
 Settled: TypeAlias = Callable[[StorageError | None], None]
 """Called when changes are settled, or with the reason why they were undone."""
@@ -41,12 +46,31 @@ class Subscriber(Protocol):
         """Report that a heartbeat sent at `asked_s` found the session alive."""
 
 
+class Reply(Protocol[Answer]):
+    """Takes the response to one request, as a future does."""
+
+    def done(self) -> bool:
+        """Return whether nobody waits for the response."""
+
+    def set_result(self, result: Answer, /) -> object:
+        """Take the result."""
+
+    def set_exception(self, error: BarnabasError, /) -> object:
+        """Take the error."""
+
+
 class Store(ABC):
-    """A tree shared by the sessions of this process."""
+    """A tree shared by its sessions, which are in this process or at a `TreeServer` of it."""
 
     def __init__(self) -> None:
         self.tree = Tree()
         self.subscribers: dict[int, Subscriber] = {}
+        # The expiry timer belongs to the service, not to the session that happened to start it: a
+        # simulation that pauses a session's host must not pause the clock that expires it.
+        self._context = contextvars.copy_context()
+        self._timer: asyncio.TimerHandle | None = None
+        self.is_away = False
+        """Whether no session expires, as in an ensemble without a majority."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -56,9 +80,9 @@ class Store(ABC):
     async def release(self) -> None:
         """Undo one `open()`."""
 
-    @abstractmethod
     def now_ms(self) -> int:
         """Return the clock's time, for session expiry."""
+        return int(asyncio.get_running_loop().time() * 1000)
 
     @abstractmethod
     def settle(self, changes: Sequence[Change], then: Settled) -> None:
@@ -68,6 +92,8 @@ class Store(ABC):
         """Open a session; return its id."""
         session_id = self.tree.open_session(self.now_ms(), timeout_ms)
         self.subscribers[session_id] = subscriber
+        if timeout_ms is not None:
+            self._await_expiry()
         return session_id
 
     def touch(self, session_id: int, subscriber: Subscriber, asked_s: float) -> None:
@@ -84,7 +110,7 @@ class Store(ABC):
         session_id: int,
         subscriber: Subscriber,
         question: Callable[[], tuple[T, Outcome | None]],
-        reply: Future[T],
+        reply: Reply[T],
     ) -> None:
         """Answer a request from the current tree; the reply leaves when what it saw is settled."""
         changes: Sequence[Change] = ()
@@ -126,6 +152,39 @@ class Store(ABC):
         outcome = self.tree.end_session(session_id)
         self.settle(outcome.changes, lambda failure: self._tell_watches(outcome.fired))
         subscriber.post(lambda: subscriber.on_expired(session_id))
+
+    def go_away(self) -> None:
+        """Expire no session until `come_back`; cutting off clients is up to the caller."""
+        self.is_away = True
+        self._await_expiry()
+
+    def come_back(self) -> None:
+        """Give every session its full timeout again, as a new ensemble leader does."""
+        self.is_away = False
+        for session_id in self.tree.sessions:
+            self.tree.touch(session_id, self.now_ms())
+        self._await_expiry()
+
+    def _await_expiry(self) -> None:
+        """Keep one timer, at the earliest expiry; after heartbeats it may find nothing due."""
+        due_ms = self.tree.next_expiry_ms()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_ms is not None and not self.is_away:
+            loop = asyncio.get_running_loop()
+            # One millisecond late rather than early: the clock in milliseconds is rounded down.
+            when = (due_ms + 1) / 1000
+            self._timer = loop.call_at(when, self._expire_due, due_ms, context=self._context)
+
+    def _expire_due(self, due_ms: int) -> None:
+        if self.now_ms() - due_ms > LATE_MS:
+            # This process was suspended: heartbeats that it has not read yet may be waiting.
+            self.come_back()
+            return
+        for session_id in self.tree.expired(self.now_ms()):
+            self.expire(session_id)
+        self._await_expiry()
 
     def _tell_watches(self, fired: Sequence[Fired]) -> None:
         # Even after a failure: the watches are spent, and a spurious one only causes a reread.

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from tests.zookeeper import chroots, secured, zookeeper, zookeeper_classpath  # noqa: F401
 
 from barnabas.coordination.contract import Coordination, SessionState
 from barnabas.coordination.embedded import EmbeddedCoordination, EmbeddedStore
 from barnabas.coordination.memory import MemoryCoordination, MemoryStore
+from barnabas.coordination.socket.server import TreeServer
+from barnabas.coordination.socket.session import SocketCoordination
 from barnabas.testing.zookeeper import ZooKeeperServer
 
 SESSION_TIMEOUT_MS = 40_000
@@ -24,7 +27,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+
+    async def run() -> None:
+        try:
+            await pyfuncitem.obj(**arguments)
+        finally:
+            for value in arguments.values():
+                if isinstance(value, SocketService):
+                    await value.stop()
+
+    if any(isinstance(value, SocketService) for value in arguments.values()):
+        uvloop.run(run())  # as brokers do: its transports are not those of asyncio
+    else:
+        asyncio.run(run())
     return True
 
 
@@ -52,6 +68,29 @@ class EmbeddedService:
 
     async def expire(self, session: Coordination) -> None:
         self.store.expire(session.session_id)
+
+
+class SocketService:
+    """An embedded tree, served over a socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = EmbeddedStore(folder / "coordination.db")
+        self.server = TreeServer(self.store, folder / "coordination.sock")
+        self._starting: asyncio.Task[None] | None = None
+
+    async def connect(self) -> Coordination:
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self.server.start())
+        await self._starting
+        session = SocketCoordination(self.server.path, timeout_ms=SESSION_TIMEOUT_MS)
+        await session.start()
+        return session
+
+    async def expire(self, session: Coordination) -> None:
+        self.store.expire(session.session_id)
+
+    async def stop(self) -> None:
+        await self.server.stop()
 
 
 class ZooKeeperService:
@@ -95,12 +134,14 @@ def zookeeper_service(
     return ZooKeeperService(zookeeper, next(chroots))
 
 
-@pytest.fixture(params=["memory", "embedded", "zookeeper"])
+@pytest.fixture(params=["memory", "embedded", "socket", "zookeeper"])
 def service(
     request: pytest.FixtureRequest, tmp_path: Path
-) -> MemoryService | EmbeddedService | ZooKeeperService:
+) -> MemoryService | EmbeddedService | SocketService | ZooKeeperService:
     if request.param == "memory":
         return MemoryService(tmp_path)
     if request.param == "embedded":
         return EmbeddedService(tmp_path)
+    if request.param == "socket":
+        return SocketService(tmp_path)
     return request.getfixturevalue("zookeeper_service")
