@@ -61,7 +61,7 @@ class LineRing(logging.Handler):
     def lines(
         self, *, level: int = 0, logger: str = "", text: str = "", limit: int = LINES_MAX
     ) -> Sequence[LogLine]:
-        """Return the newest lines first: from a level on, of a logger and those below it, with a part of the text.
+        """Return the newest lines first: from a level on, of a logger and those below it, with a part.
 
         The part is looked for in any case, in the message and in the logger's name.
         """

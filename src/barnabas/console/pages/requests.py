@@ -119,7 +119,7 @@ def lists_of(seen: RequestsSeen) -> list[Listing]:
             "/requests/latest",
             ANSWERED,
             _rows(seen.recent),
-            caption="One a second of each connection, and all errors; those of consoles are left out",
+            caption="One a second of each connection, and all errors; without those of consoles",
             empty="There were no requests.",
         ),
     ]
