@@ -61,9 +61,9 @@ class LineRing(logging.Handler):
     def lines(
         self, *, level: int = 0, logger: str = "", text: str = "", limit: int = LINES_MAX
     ) -> Sequence[LogLine]:
-        """Return the newest lines first: from a level on, of a logger and those below it, with a part.
+        """Return the newest lines first: from a level on, of a logger and those below it.
 
-        The part is looked for in any case, in the message and in the logger's name.
+        `text` is looked for in any case, in the message and in the logger's name.
         """
         self.acquire()
         try:
