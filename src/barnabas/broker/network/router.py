@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.broker.cluster.silence import Silence
 from barnabas.broker.cluster.tree_errors import refusal_of
+from barnabas.broker.loop import LONG_STEP_S
 from barnabas.broker.network.client_quotas import PERCENT, ClientQuotas, MeteredRequest
 from barnabas.broker.network.phases import Phases
 from barnabas.broker.network.request import Counts, Request
@@ -272,7 +273,8 @@ class Router(Generic[Host]):
             finally:
                 ended_s = clock()
                 request.pause(ended_s)
-                long_steps.ran("request", name, ended_s - began_s)
+                if ended_s - began_s >= LONG_STEP_S:
+                    long_steps.ran("request", name, ended_s - began_s)
             try:
                 step = partial(answer.send, (yield awaited))
             except BaseException as failure:  # noqa: BLE001 - the handler's, at its await
