@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from barnabas.cli.kafka.tools import tool_named
 from barnabas.cli.main import COMMANDS, parser
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +82,9 @@ def test_every_command_can_be_typed(page: Path, capsys: pytest.CaptureFixture[st
     for line in commands(page.read_text()):
         assert not re.search(r'"[^"]*`', line), "a shell would run what stands between backticks"
         _, first, *rest = shlex.split(line, comments=True)
+        if (tool := tool_named(first)) is not None:
+            import_module(tool.module).FLAGS.parse(rest)
+            continue
         try:
             parser(known[first]).parse_args(rest)
         except SystemExit:

@@ -68,9 +68,9 @@ def test_quotas(configs: RunTool) -> None:
         names = "producer_byte_rate,request_percentage"
         assert configs("--alter", "--delete-config", names, *where).code == 0
         assert configs("--describe", *where) == (0, "", "")
-    run = configs("--alter", "--add-config", "connection_creation_rate=9", "--ip", "127.0.0.1")
+    run = configs("--alter", "--add-config", "connection_creation_rate=1000", "--ip", "127.0.0.1")
     assert run.code == 0
-    assert "are connection_creation_rate=9.0\n" in configs("--describe", "--ip", "127.0.0.1").out
+    assert "are connection_creation_rate=1000.0\n" in configs("--describe", "--ip", "127.0.0.1").out
     names = ("--delete-config", "connection_creation_rate")
     assert configs("--alter", *names, "--ip", "127.0.0.1").code == 0
 
