@@ -73,6 +73,7 @@ bench-check: $(STAMP) deps  ## whether a request has become dearer, in instructi
 	$(BIN)/python -m bench.instructions --check
 
 interop: $(STAMP) deps  ## Apache Kafka's own tools, from Maven, against our broker
+	$(BIN)/python -m tools.frameworks
 	$(BIN)/python -m pytest -m interop tests/interop
 
 chaos: PYTEST := $(BIN)/python -m pytest --timeout 7200

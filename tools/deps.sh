@@ -120,9 +120,6 @@ else
     note pytest-asyncio "failed (see $deps/pytest-asyncio.log)"
 fi
 
-# Frameworks and clients of others, for make interop; each part says how it went.
-"$python" -m tools.frameworks
-
 # Spark's own Kafka connector, to compare ours with.
 if answer=$("$python" -m tools.spark_connector 2>&1); then
     note spark-connector present
