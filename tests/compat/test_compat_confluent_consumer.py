@@ -430,7 +430,9 @@ def test_without_a_reset(
     consumer = confluent.consumer(quick_bootstrap, group, auto_offset_reset="error")
     offset = 100 if where == "out of range" else confluent.kafka.OFFSET_STORED
     consumer.assign([confluent.kafka.TopicPartition(topic, 0, offset)])
-    assert first_error(consumer).error().name() == "_AUTO_OFFSET_RESET"
+    message = first_error(consumer)
+    assert message.error().name() == "_AUTO_OFFSET_RESET"
+    assert (message.topic(), message.partition()) == (topic, 0)
     consumer.assign([confluent.kafka.TopicPartition(topic, 0, 0)])
     assert values(consumer, 1) == [b"0"]
     consumer.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from barnabas.client.errors import NoOffsetForPartitionError
 from barnabas.compat.confluent_kafka.error import KafkaError
 from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.failures import error_of
@@ -83,4 +84,6 @@ def of_failure(failure: BarnabasError) -> Message[Any, Any]:
         reason = f"{text_of(code)}: offset {offset} of {partition} is out of range"
         error = KafkaError(code, reason)
         return error_message(error, partition.topic, partition.partition, offset)
+    if isinstance(failure, NoOffsetForPartitionError) and failure.partition is not None:
+        return error_message(error_of(failure), *failure.partition)
     return error_message(error_of(failure))
