@@ -15,7 +15,7 @@ from barnabas.consumer.group.callbacks import RebalanceListenerError
 from barnabas.model import ids
 from barnabas.model.errors import BarnabasError
 from barnabas.model.isolation import IsolationLevel
-from barnabas.model.request_errors import OffsetOutOfRangeError
+from barnabas.model.request_errors import FencedInstanceIdError, OffsetOutOfRangeError
 
 
 class Notes:
@@ -31,6 +31,7 @@ class Notes:
         self._ends_told: dict[ids.TopicPartition, tuple[int, int]] = {}
         self._missing_told: set[str] = set()
         self._unpolled_told = False
+        self._fenced_told = False
 
     def exceeded(self) -> Message[Any, Any] | None:
         """Return an error if the consumer left its group because it was not polled."""
@@ -43,6 +44,17 @@ class Notes:
             "left its group, and the next poll rejoins"
         )
         return error_message(KafkaError(KafkaError._MAX_POLL_EXCEEDED, reason))
+
+    def failed(self, failure: BarnabasError) -> Message[Any, Any] | None:
+        """Return the failure of a poll as a message; None if it has nothing new."""
+        if isinstance(failure, FencedInstanceIdError):
+            if self._fenced_told:
+                return None
+            self._fenced_told = True
+            code = KafkaError._FATAL
+            reason = f"{text_of(code)}: {error_of(failure).str()}"
+            return error_message(KafkaError(code, reason, fatal=True))
+        return _of_failure(failure)
 
     def next(self) -> Message[Any, Any] | None:
         """Return an end or an error that was not reported yet."""
@@ -74,7 +86,7 @@ class Notes:
         return None
 
 
-def of_failure(failure: BarnabasError) -> Message[Any, Any]:
+def _of_failure(failure: BarnabasError) -> Message[Any, Any]:
     """Return a failure as a message; raise what a function of the program has raised."""
     if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
         raise failure.__cause__
