@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
 from typing import Any
 
 from barnabas.client.errors import NoOffsetForPartitionError
@@ -17,6 +19,9 @@ from barnabas.model.errors import BarnabasError
 from barnabas.model.isolation import IsolationLevel
 from barnabas.model.request_errors import FencedInstanceIdError, OffsetOutOfRangeError
 
+_REPEAT_S = 10.0
+"""How long a failure that each poll meets again is not reported again."""
+
 
 class Notes:
     """Finds what is reported once, in place of a message."""
@@ -31,7 +36,8 @@ class Notes:
         self._ends_told: dict[ids.TopicPartition, tuple[int, int]] = {}
         self._missing_told: set[str] = set()
         self._unpolled_told = False
-        self._fenced_told = False
+        self._failure = ""
+        self._repeat_s = 0.0
 
     def exceeded(self) -> Message[Any, Any] | None:
         """Return an error if the consumer left its group because it was not polled."""
@@ -46,11 +52,18 @@ class Notes:
         return error_message(KafkaError(KafkaError._MAX_POLL_EXCEEDED, reason))
 
     def failed(self, failure: BarnabasError) -> Message[Any, Any] | None:
-        """Return the failure of a poll as a message; None if it has nothing new."""
-        if isinstance(failure, FencedInstanceIdError):
-            if self._fenced_told:
-                return None
-            self._fenced_told = True
+        """Return the failure of a poll as a message; None if it was reported just now.
+
+        What a callback of the program has raised is raised again.
+        """
+        if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
+            raise failure.__cause__
+        fatal = isinstance(failure, FencedInstanceIdError)
+        now_s, text = time.monotonic(), str(failure)
+        if text == self._failure and now_s < self._repeat_s:
+            return None
+        self._failure, self._repeat_s = text, inf if fatal else now_s + _REPEAT_S
+        if fatal:
             code = KafkaError._FATAL
             reason = f"{text_of(code)}: {error_of(failure).str()}"
             return error_message(KafkaError(code, reason, fatal=True))
@@ -87,9 +100,7 @@ class Notes:
 
 
 def _of_failure(failure: BarnabasError) -> Message[Any, Any]:
-    """Return a failure as a message; raise what a function of the program has raised."""
-    if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
-        raise failure.__cause__
+    """Return a failure as a message."""
     if isinstance(failure, OffsetOutOfRangeError) and isinstance(failure.args[0], dict):
         ((partition, offset),) = failure.args[0].items()
         code = KafkaError._AUTO_OFFSET_RESET
