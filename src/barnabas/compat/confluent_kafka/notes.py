@@ -71,7 +71,8 @@ class Notes:
 
     def next(self) -> Message[Any, Any] | None:
         """Return an end or an error that was not reported yet."""
-        return (self._partition_eof and self._end()) or self._missing()
+        end = self._end() if self._partition_eof else None
+        return self._missing() if end is None else end
 
     def _end(self) -> Message[Any, Any] | None:
         for state in self._reader.states:
