@@ -430,7 +430,9 @@ def test_without_a_reset(
     consumer = confluent.consumer(quick_bootstrap, group, auto_offset_reset="error")
     offset = 100 if where == "out of range" else confluent.kafka.OFFSET_STORED
     consumer.assign([confluent.kafka.TopicPartition(topic, 0, offset)])
-    assert first_error(consumer).error().name() == "_AUTO_OFFSET_RESET"
+    message = first_error(consumer)
+    assert message.error().name() == "_AUTO_OFFSET_RESET"
+    assert (message.topic(), message.partition()) == (topic, 0)
     consumer.assign([confluent.kafka.TopicPartition(topic, 0, 0)])
     assert values(consumer, 1) == [b"0"]
     consumer.close()
@@ -510,6 +512,31 @@ def test_statistics(confluent: Confluent, quick_bootstrap: str, topic: str, grou
     assert json.loads(told[-1])["type"] == "consumer"
     assert partition()["lo_offset"] in (0, confluent.kafka.OFFSET_INVALID)
     consumer.close()
+
+
+def test_a_static_member_that_is_replaced(
+    confluent: Confluent, quick_bootstrap: str, topic: str, group: str
+) -> None:
+    options = {"group_instance_id": "one", "session_timeout_ms": 6000, "heartbeat_interval_ms": 100}
+    first = confluent.consumer(quick_bootstrap, group, **options)
+    first.subscribe([topic])
+    polled_until(first, first.assignment)
+    second = confluent.consumer(quick_bootstrap, group, **options)
+    second.subscribe([topic])
+    errors: list[Any] = []
+    for _ in until_deadline("the first member to be fenced"):
+        second.poll(0.05)
+        message = first.poll(0.05)
+        if message is not None:
+            errors.append(message.error())
+        if errors and second.assignment():
+            break
+    errors += [message.error() for message in first.consume(10, 0.3)]
+    assert [error.name() for error in errors] == ["_FATAL"]  # once
+    first.close()
+    confluent.fill(quick_bootstrap, topic, 1)
+    assert values(second, 1) == [b"0"]
+    second.close()
 
 
 def test_polls_too_seldom(

@@ -387,6 +387,37 @@ def test_two_threads_with_one_consumer(quick_bootstrap: str, name: str) -> None:
     consumer.close()
 
 
+def test_a_thread_that_polls_for_a_producer(
+    confluent: Confluent, quick_bootstrap: str, name: str
+) -> None:
+    """The reports come in one thread, and another one flushes."""
+    confluent.topic(quick_bootstrap, name)
+    producer = confluent.kafka.Producer({"bootstrap.servers": quick_bootstrap, "linger.ms": 0})
+    reports: list[int] = []
+    over = threading.Event()
+
+    def poll() -> None:
+        while not over.is_set():
+            producer.poll(0.01)
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        for number in range(500):
+            producer.produce(
+                name,
+                b"%d" % number,
+                on_delivery=lambda _, message: reports.append(message.offset()),
+            )
+            if number % 100 == 99:
+                assert producer.flush(60) == 0
+    finally:
+        over.set()
+        thread.join()
+    producer.poll(0)
+    assert sorted(reports) == list(range(500))
+
+
 PROGRAM = """
 import sys
 from {root} import Consumer

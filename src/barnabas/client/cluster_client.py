@@ -297,8 +297,8 @@ class ClusterClient:
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call `callback` soon after each change; return a function that stops this.
 
-        A change is: a connection opened, could not be opened, ended or accepts requests again, or
-        the metadata changed. Several changes at once are one call.
+        A change is: a connection opened, could not be opened, ended, was throttled or accepts
+        requests again, or the metadata changed. Several changes at once are one call.
         """
         self._watchers.append(callback)
         return lambda: self._watchers.remove(callback)

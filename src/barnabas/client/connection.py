@@ -421,6 +421,7 @@ class Connection(asyncio.BufferedProtocol):
         """Send nothing for as long as the broker, which has stopped reading, asks for (KIP-219)."""
         self.stats.throttled(throttle_ms)
         self._throttled_until_s = max(self._throttled_until_s, now_s + throttle_ms / 1000)
+        self._changed()
         self._loop.call_later(throttle_ms / 1000, self._changed)
 
     def _answer(self, waiting: _Waiting, response: Any, failure: BarnabasError | None) -> None:

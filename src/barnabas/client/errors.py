@@ -125,6 +125,8 @@ class CommitFailedError(BarnabasError):
 class NoOffsetForPartitionError(BarnabasError):
     """Nothing was committed for a partition, and auto.offset.reset is none."""
 
+    partition: TopicPartition | None = None
+
 
 class LogTruncationError(BarnabasError):
     """The log no longer contains what the consumer has read (KIP-320).

@@ -217,9 +217,11 @@ class Subscription:
         state = self.state(partition)
         policy = policy or self.policy
         if policy.gives_up:
-            raise NoOffsetForPartitionError(
+            failure = NoOffsetForPartitionError(
                 f"{partition} has no valid position, and auto.offset.reset is none"
             )
+            failure.partition = partition
+            raise failure
         state.request_reset(policy)
 
     def pause(self, partition: TopicPartition) -> None:

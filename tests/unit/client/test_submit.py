@@ -289,6 +289,8 @@ def test_a_throttled_client_is_quiet_as_long_as_it_was_asked_to_be() -> None:
         started = loop.time()
         await connection.send(ask(1))
         assert not connection.can_submit
+        assert changed.is_set()  # those who watch learn when it begins, too
+        changed.clear()
         await asyncio.wait_for(changed.wait(), 10)
         assert connection.can_submit
         return loop.time() - started

@@ -19,7 +19,7 @@ from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.events import Events, seconds
 from barnabas.compat.confluent_kafka.failures import error_of
 from barnabas.compat.confluent_kafka.message import Message, consumed
-from barnabas.compat.confluent_kafka.notes import Notes, of_failure
+from barnabas.compat.confluent_kafka.notes import Notes
 from barnabas.compat.confluent_kafka.partitions import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -122,7 +122,10 @@ class Consumer:
             try:
                 messages = take(wait_ms, count)
             except BarnabasError as failure:
-                return [of_failure(failure)]
+                error = self._notes.failed(failure)
+                if error is None:  # a failure that stays, and was reported
+                    self._events.wait(wait_ms / 1000)
+                return [] if error is None else [error]
             if not messages:
                 self._events.serve()
                 note = self._notes.next()

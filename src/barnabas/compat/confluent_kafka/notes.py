@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
 from typing import Any
 
+from barnabas.client.errors import NoOffsetForPartitionError
 from barnabas.compat.confluent_kafka.error import KafkaError
 from barnabas.compat.confluent_kafka.error_codes import text_of
 from barnabas.compat.confluent_kafka.failures import error_of
@@ -14,7 +17,10 @@ from barnabas.consumer.group.callbacks import RebalanceListenerError
 from barnabas.model import ids
 from barnabas.model.errors import BarnabasError
 from barnabas.model.isolation import IsolationLevel
-from barnabas.model.request_errors import OffsetOutOfRangeError
+from barnabas.model.request_errors import FencedInstanceIdError, OffsetOutOfRangeError
+
+_REPEAT_S = 10.0
+"""How long a failure that each poll meets again is not reported again."""
 
 
 class Notes:
@@ -30,6 +36,8 @@ class Notes:
         self._ends_told: dict[ids.TopicPartition, tuple[int, int]] = {}
         self._missing_told: set[str] = set()
         self._unpolled_told = False
+        self._failure = ""
+        self._repeat_s = 0.0
 
     def exceeded(self) -> Message[Any, Any] | None:
         """Return an error if the consumer left its group because it was not polled."""
@@ -43,9 +51,28 @@ class Notes:
         )
         return error_message(KafkaError(KafkaError._MAX_POLL_EXCEEDED, reason))
 
+    def failed(self, failure: BarnabasError) -> Message[Any, Any] | None:
+        """Return the failure of a poll as a message; None if it was reported just now.
+
+        What a callback of the program has raised is raised again.
+        """
+        if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
+            raise failure.__cause__
+        fatal = isinstance(failure, FencedInstanceIdError)
+        now_s, text = time.monotonic(), str(failure)
+        if text == self._failure and now_s < self._repeat_s:
+            return None
+        self._failure, self._repeat_s = text, inf if fatal else now_s + _REPEAT_S
+        if fatal:
+            code = KafkaError._FATAL
+            reason = f"{text_of(code)}: {error_of(failure).str()}"
+            return error_message(KafkaError(code, reason, fatal=True))
+        return _of_failure(failure)
+
     def next(self) -> Message[Any, Any] | None:
         """Return an end or an error that was not reported yet."""
-        return (self._partition_eof and self._end()) or self._missing()
+        end = self._end() if self._partition_eof else None
+        return self._missing() if end is None else end
 
     def _end(self) -> Message[Any, Any] | None:
         for state in self._reader.states:
@@ -73,14 +100,14 @@ class Notes:
         return None
 
 
-def of_failure(failure: BarnabasError) -> Message[Any, Any]:
-    """Return a failure as a message; raise what a function of the program has raised."""
-    if isinstance(failure, RebalanceListenerError) and failure.__cause__ is not None:
-        raise failure.__cause__
+def _of_failure(failure: BarnabasError) -> Message[Any, Any]:
+    """Return a failure as a message."""
     if isinstance(failure, OffsetOutOfRangeError) and isinstance(failure.args[0], dict):
         ((partition, offset),) = failure.args[0].items()
         code = KafkaError._AUTO_OFFSET_RESET
         reason = f"{text_of(code)}: offset {offset} of {partition} is out of range"
         error = KafkaError(code, reason)
         return error_message(error, partition.topic, partition.partition, offset)
+    if isinstance(failure, NoOffsetForPartitionError) and failure.partition is not None:
+        return error_message(error_of(failure), *failure.partition)
     return error_message(error_of(failure))
