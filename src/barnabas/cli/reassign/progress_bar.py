@@ -1,4 +1,4 @@
-"""The progress of a reassignment as a bar, if somebody sees it."""
+"""The progress of a reassignment as a bar, if a person watches."""
 
 from __future__ import annotations
 
