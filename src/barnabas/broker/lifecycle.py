@@ -64,6 +64,7 @@ class Lifecycle:
         self._random_bytes = random_bytes
         self._parts: Parts | None = None
         self._running = False
+        self._stopping: asyncio.Task[None] | None = None
         self.health = Health()
         self._metrics_listener: MetricsListener | None = None
 
@@ -73,6 +74,7 @@ class Lifecycle:
         """Build all parts and serve; raise the reason if that fails."""
         options = self._broker.static_options
         self._broker.state = BrokerState.STARTING
+        self._stopping = None
         if self._own_executor:
             self._executor = IoThreads(options.num_io_threads)
         logs = Logs(
@@ -243,7 +245,15 @@ class Lifecycle:
     # stopping
 
     async def stop(self) -> None:
-        """Stop cleanly: finish requests in progress, flush everything, mark the logs as closed."""
+        """Stop cleanly: finish requests in progress, flush everything, mark the logs as closed.
+
+        A second call while that is in progress waits for its end.
+        """
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop())
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self) -> None:
         parts = self._parts
         if not self._running or parts is None:
             return

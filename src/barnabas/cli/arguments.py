@@ -114,6 +114,14 @@ def count(text: str) -> int:
     return _whole_number(text, at_least=1)
 
 
+def workers(text: str) -> int:
+    """Read a number of worker processes; `auto` is one per core that this process may use."""
+    if text == "auto":
+        available = getattr(os, "sched_getaffinity", None)
+        return len(available(0)) if available is not None else os.cpu_count() or 1
+    return count(text)
+
+
 def index(text: str) -> int:
     """Parse a whole number of at least 0."""
     return _whole_number(text, at_least=0)

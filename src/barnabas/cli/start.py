@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.arguments import assignment
+from barnabas.cli.arguments import assignment, workers
 from barnabas.cli.interruption import INTERRUPTION, Hold
 from barnabas.model.errors import ConfigError, StorageError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from barnabas.cli.service_manager import ServiceManager
     from barnabas.config.broker import BrokerOptions
     from barnabas.logging.output import LogOutput
+    from barnabas.workers.link import SupervisorLink
 
 EXAMPLES = """\
 examples:
@@ -32,6 +33,7 @@ examples:
   barnabas start --console
   barnabas start --config server.properties --set log.retention.hours=24
   barnabas start --zookeeper zk1:2181,zk2:2181/kafka --id 1
+  barnabas start --workers auto
   barnabas start --metrics 0.0.0.0:9404
   barnabas start --set num.partitions=6 --set auto.create.topics.enable=false
   barnabas start --log-format json --set barnabas.log.dir=/var/log/barnabas
@@ -72,6 +74,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="join a cluster (zookeeper.connect)"
     )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=workers,
+        help="run N brokers, or `auto`: one per core, with consecutive ids and ports from --id and "
+        "--listen on, as one cluster (barnabas.workers)",
+    )
+    parser.add_argument("--worker", metavar="FD", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
         "--metrics",
         metavar="HOST:PORT",
@@ -129,8 +139,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, output: LogOutput, manager: ServiceManager) -> int:
-    options = _options(arguments)
-    _use_log_options(options, output)
+    from barnabas.config.broker import BrokerOptions
+    from barnabas.workers.directories import check_for_one
+
+    link = None
+    if arguments.worker is not None:
+        from barnabas.workers.link import SupervisorLink
+
+        link = SupervisorLink(arguments.worker)
+        options = BrokerOptions.parse(link.orders.values)
+    else:
+        options = BrokerOptions.parse(option_values(arguments))
+        if options.barnabas_workers:
+            from barnabas.cli.supervision import supervise
+
+            return supervise(arguments, options, output, manager)
+        check_for_one(options.log_directories)
+    use_log_options(options, output)
     for warning in options.warnings():
         logging.getLogger("barnabas.config").warning(warning)
     _keep_buffers()
@@ -156,11 +181,12 @@ def _run(arguments: argparse.Namespace, output: LogOutput, manager: ServiceManag
 
         hints = how_to_connect(Path(arguments.secure))
     with INTERRUPTION.held(patient=True) as hold:
-        run_loop(_serve(options, hold, hints, output, manager))
+        run_loop(_serve(options, hold, hints, output, manager, link))
     return 0
 
 
-def _use_log_options(options: BrokerOptions, output: LogOutput) -> None:
+def use_log_options(options: BrokerOptions, output: LogOutput) -> None:
+    """Write log lines as options say; raise ConfigError if their files cannot be written."""
     if options.broker_id >= 0:
         output.broker_id = options.broker_id
     output.use_format(options.barnabas_log_format)
@@ -176,8 +202,8 @@ def _use_log_options(options: BrokerOptions, output: LogOutput) -> None:
             raise ConfigError(f"barnabas.log.dir={directory}: cannot write: {failure}") from failure
 
 
-def _options(arguments: argparse.Namespace) -> BrokerOptions:
-    from barnabas.config.broker import BrokerOptions
+def option_values(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the values of broker options, by name, that a command line and its file give."""
     from barnabas.config.properties import read_properties
 
     values: dict[str, str] = {"listeners": "PLAINTEXT://127.0.0.1:9092"}
@@ -200,6 +226,8 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
         values["broker.id"] = str(arguments.id)
     if arguments.zookeeper is not None:
         values["zookeeper.connect"] = arguments.zookeeper
+    if arguments.workers is not None:
+        values["barnabas.workers"] = str(arguments.workers)
     if arguments.metrics is not None:
         values["barnabas.metrics.listener"] = arguments.metrics
     if arguments.log_format is not None:
@@ -209,7 +237,7 @@ def _options(arguments: argparse.Namespace) -> BrokerOptions:
     values.update(arguments.settings)
     if "log.dir" not in values:  # log.dirs would override it
         values.setdefault("log.dirs", "data")
-    return BrokerOptions.parse(values)
+    return values
 
 
 async def _serve(
@@ -218,13 +246,22 @@ async def _serve(
     hints: list[str],
     output: LogOutput,
     manager: ServiceManager,
+    link: SupervisorLink | None,
 ) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     hold.ends_by(lambda: loop.call_soon_threadsafe(stopped.set))
+
+    def abandoned() -> None:
+        logger.error("the supervisor of this worker has ended: stopping")
+        stopped.set()
+
+    if link is not None:
+        link.watch(loop, abandoned)
     try:
-        last = await _serve_until(stopped, options, hints, output, manager)
-        print(last, flush=True)
+        last = await _serve_until(stopped, options, hints, output, manager, link)
+        if link is None:
+            print(last, flush=True)
         INTERRUPTION.closed()
     finally:
         hold.ends_by(None)
@@ -236,10 +273,12 @@ async def _serve_until(
     hints: list[str],
     output: LogOutput,
     manager: ServiceManager,
+    link: SupervisorLink | None,
 ) -> str:
     """Run a broker; return the last line to print after a clean stop.
 
-    `hints` are printed after the line that says that it is ready.
+    `hints` are printed after the line that says that it is ready. A worker prints nothing: `link`
+    leads to its supervisor, which does.
     """
     from barnabas.broker.broker import Broker
 
@@ -250,7 +289,12 @@ async def _serve_until(
         from barnabas.cli.console_part import BrokerConsole, console_address
 
         address = console_address(options)
-    broker = Broker(options)
+    tree = None
+    if link is not None:
+        from barnabas.workers.worker import WorkerReports, tree_of
+
+        tree = tree_of(link, options)
+    broker = Broker(options, coordination=tree)
     if not await _unless(stopped, broker.start()):
         return "Barnabas was stopped before it was ready"
     output.broker_id = broker.broker_id
@@ -269,23 +313,19 @@ async def _serve_until(
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     addresses = ", ".join(str(endpoint) for endpoint in broker.endpoints)
-    print(
-        f"Barnabas broker {broker.broker_id} is ready on {addresses} "
-        f"(data in {', '.join(broker.logs.paths)})",
-        *hints,
-        sep="\n",
-        flush=True,
-    )
-    if broker.metrics_address is not None:
-        host, port = broker.metrics_address[:2]
-        scheme = "https" if options.barnabas_metrics_ssl_enable else "http"
-        print(f"metrics: {scheme}://{f'[{host}]' if ':' in host else host}:{port}/metrics")
-        sys.stdout.flush()
+    reports = None
+    if link is not None:
+        reports = WorkerReports(link, broker)
+        reports.ready(None if console is None else console.server.url)
+    else:
+        _print_ready(broker, addresses, hints)
     lost = loop.create_task(broker.lost.wait())
     lost.add_done_callback(lambda _: stopped.set())
     end_watchdog = _notify_ready(broker, manager, f"ready on {addresses}")
     await stopped.wait()
     manager.stopping()
+    if reports is not None:
+        reports.end()
     if console is not None:
         await console.stop()
     await broker.stop()
@@ -296,6 +336,24 @@ async def _serve_until(
         paths = ", ".join(broker.logs.unclosed)
         raise StorageError(f"not closed cleanly: {paths} (the next start checks the logs there)")
     return "Barnabas stopped cleanly"
+
+
+def _print_ready(broker: Broker, addresses: str, hints: list[str]) -> None:
+    print(
+        f"Barnabas broker {broker.broker_id} is ready on {addresses} "
+        f"(data in {', '.join(broker.logs.paths)})",
+        *hints,
+        sep="\n",
+        flush=True,
+    )
+    if broker.metrics_address is not None:
+        print(metrics_line(*broker.metrics_address[:2], broker.options), flush=True)
+
+
+def metrics_line(host: str, port: int, options: BrokerOptions) -> str:
+    """Return the line that says where metrics are served."""
+    scheme = "https" if options.barnabas_metrics_ssl_enable else "http"
+    return f"metrics: {scheme}://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 
 
 def _notify_ready(broker: Broker, manager: ServiceManager, status: str) -> Callable[[], None]:

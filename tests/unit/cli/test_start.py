@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.cli.main import COMMANDS, parser
-from barnabas.cli.start import _options
+from barnabas.cli.start import option_values
 from barnabas.config.broker import BrokerOptions
 from barnabas.config.sources import BrokerSources, Source, Synonym
 from barnabas.model.errors import ConfigError
@@ -25,7 +25,7 @@ def options(tmp_path: Path) -> Any:
             path = tmp_path / "server.properties"
             path.write_text(file)
             flags = ("--config", str(path), *flags)
-        return _options(parser(START).parse_args(flags))
+        return BrokerOptions.parse(option_values(parser(START).parse_args(flags)))
 
     return read
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from tests.zookeeper import chroots, secured, zookeeper, zookeeper_classpath  # noqa: F401
 
 from barnabas.coordination.contract import Coordination, SessionState
@@ -36,7 +37,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
                 if isinstance(value, SocketService):
                     await value.stop()
 
-    asyncio.run(run())
+    if any(isinstance(value, SocketService) for value in arguments.values()):
+        uvloop.run(run())  # as brokers do: its transports are not those of asyncio
+    else:
+        asyncio.run(run())
     return True
 
 

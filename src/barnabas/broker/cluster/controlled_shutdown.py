@@ -62,6 +62,8 @@ async def hand_over(
 
     if not options.controlled_shutdown_enable:
         return
+    if registration.tree.state is SessionState.EXPIRED:
+        return  # for the others it is dead already
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(options.controller_socket_timeout_ms / 1000):
             if await leads_nothing():

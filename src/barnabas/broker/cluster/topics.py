@@ -79,16 +79,28 @@ class Topics:
         """
         if await self._ensure_internal(name):
             return
-        factor = min(self._options.default_replication_factor, len(self._cluster.brokers))
+        factor = self._factor(
+            self._options.default_replication_factor, ErrorCode.LEADER_NOT_AVAILABLE
+        )
         topic = NewTopic(name, self._options.num_partitions, factor)
         with refused_as(ErrorCode.LEADER_NOT_AVAILABLE):
             await self._create_unless_there(topic, check=True)
 
     async def create_internal(self, topic: NewTopic) -> None:
         """Create an internal topic, with no more replicas than live brokers."""
-        factor = min(topic.replication_factor, len(self._cluster.brokers))
+        factor = self._factor(topic.replication_factor, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         with refused_as(ErrorCode.COORDINATOR_NOT_AVAILABLE):
             await self._create_unless_there(replace(topic, replication_factor=factor), check=False)
+
+    def _factor(self, wanted: int, too_early: ErrorCode) -> int:
+        """Return as many replicas as are wanted, and at most one for each live broker.
+
+        Raise `too_early` while brokers of this machine that could have one are still starting.
+        """
+        live = len(self._cluster.brokers)
+        if live < min(wanted, self._options.barnabas_workers):
+            raise RequestError(too_early, f"{live} of {self._options.barnabas_workers} workers run")
+        return min(wanted, live)
 
     async def _create_unless_there(self, topic: NewTopic, *, check: bool) -> None:
         async with self._lock:

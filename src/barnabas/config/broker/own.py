@@ -137,6 +137,18 @@ class OwnOptions(Section):
         doc="How the log lines of `barnabas start` look: plain for people (in files as Kafka's "
         "own), json for one flat object per line, ecs for one in the Elastic Common Schema.",
     )
+    barnabas_workers: int = option(
+        "barnabas.workers",
+        "int",
+        default=0,
+        at_least=0,
+        at_most=256,
+        doc="How many broker processes `barnabas start` runs with these options, one per core: "
+        "with consecutive ids and ports from broker.id and listeners on, and data in worker-1, "
+        "worker-2 and so on below log.dirs. Their supervisor restarts one that dies. 0: no "
+        "supervisor, one broker. Internal topics, and those that are created automatically, are "
+        "not created before as many brokers are alive as they are to have replicas.",
+    )
     barnabas_sendfile_min_bytes: int = option(
         "barnabas.sendfile.min.bytes",
         "int",

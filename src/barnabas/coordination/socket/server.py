@@ -19,7 +19,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from barnabas.client.framing import FrameReader
 from barnabas.coordination.contract import Create, Event, Found, NoNode, Result, Watch
@@ -110,8 +110,7 @@ class _Connection(asyncio.BufferedProtocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connections.add(self)
 

@@ -13,12 +13,14 @@ import contextvars
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 from barnabas.client.framing import FrameReader
 from barnabas.coordination.contract import (
     ANY_VERSION,
     Contact,
     Coordination,
+    CoordinationError,
     Create,
     Delete,
     Event,
@@ -27,7 +29,6 @@ from barnabas.coordination.contract import (
     NoNode,
     Operation,
     Result,
-    ServiceUnavailable,
     SessionExpired,
     SessionListener,
     SessionState,
@@ -55,26 +56,28 @@ from barnabas.model.errors import RemoteProtocolError
 
 logger = logging.getLogger("barnabas.coordination")
 
-CONNECT_PAUSE_S = 0.05
 READS_PER_REQUEST = 500
 
 _Waiting = tuple[TreeRequest, "asyncio.Future[list[Answer]]", "Watch | None"]
 
 
+class ServiceGone(CoordinationError):
+    """The process that served the tree has ended, and with it all that is registered there."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", message)
+
+
 class SocketCoordination(Coordination):
     """A client of a TreeServer; see `Coordination` for the calls."""
 
-    def __init__(
-        self, path: str | Path, *, timeout_ms: int, connection_timeout_ms: int = 18_000
-    ) -> None:
-        """Connect to the socket at `path`.
+    def __init__(self, path: str | Path, *, timeout_ms: int) -> None:
+        """Connect to the socket at `path`, which must be there when `start` is called.
 
-        The server expires a session from which nothing is heard for `timeout_ms`; `start` gives up
-        when it could not connect for `connection_timeout_ms`.
+        The server expires a session from which nothing was received for `timeout_ms`.
         """
         self._path = str(path)
         self._timeout_ms = timeout_ms
-        self._connection_timeout_ms = connection_timeout_ms
         self._session_id = 0
         self._state = SessionState.CLOSED
         self._connection: _Connection | None = None
@@ -127,8 +130,8 @@ class SocketCoordination(Coordination):
         try:
             await connection.ask(begin)
         except SessionExpired as failure:
-            raise ServiceUnavailable(
-                f"the coordination service at {self._path} closed the connection"
+            raise ServiceGone(
+                f"the process that serves the tree at {self._path} closed the connection"
             ) from failure
         except BaseException:
             connection.close()
@@ -220,21 +223,15 @@ class SocketCoordination(Coordination):
     # Inside
 
     async def _connect(self) -> _Connection:
-        """Connect, repeatedly until it is too late: the server may just be starting."""
-        until_s = self._loop.time() + self._connection_timeout_ms / 1000
-        while True:
-            try:
-                _, connection = await self._loop.create_unix_connection(
-                    lambda: _Connection(self._loop, self._context), self._path
-                )
-                return connection
-            except OSError as failure:
-                if self._loop.time() >= until_s:
-                    raise ServiceUnavailable(
-                        f"could not connect to the coordination service at {self._path} within "
-                        f"{self._connection_timeout_ms} ms: {failure}"
-                    ) from failure
-            await asyncio.sleep(CONNECT_PAUSE_S)
+        try:
+            _, connection = await self._loop.create_unix_connection(
+                lambda: _Connection(self._loop, self._context), self._path
+            )
+        except OSError as failure:
+            raise ServiceGone(
+                f"the process that serves the tree at {self._path} has ended: {failure}"
+            ) from failure
+        return connection
 
     async def _ask(self, request: TreeRequest, watch: Watch | None = None) -> list[Answer]:
         if self._state is not SessionState.CONNECTED or self._connection is None:
@@ -321,8 +318,7 @@ class _Connection(asyncio.BufferedProtocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, failure: Exception | None) -> None:
         self._is_over = True
