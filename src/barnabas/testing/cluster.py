@@ -18,7 +18,9 @@
 
 By default, the brokers run in a thread of this process, which starts fastest and is easy to debug.
 `process=True` runs the `barnabas start` command instead; several brokers then need a real ZooKeeper
-server (given, or started for the cluster, which needs Java). `stop` is a controlled shutdown.
+server (given, or started for the cluster, which needs Java). `processes=True` runs each broker in a
+process of its own, too, on a tree that this process serves: no ZooKeeper, and a session ends with
+its process, as with `barnabas start --workers`. `stop` is a controlled shutdown.
 `kill` kills a process with SIGKILL, and a broker in a thread like a power failure: unflushed data
 is lost. After either, `start` brings brokers back on the same ports. Leaving the `with` block (or
 `close`) stops the brokers and removes their data.
@@ -34,6 +36,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -43,6 +46,7 @@ from barnabas.model.errors import InvalidValueError
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from barnabas.coordination.socket.server import TreeServer
     from barnabas.testing.process import ProcessRunner
     from barnabas.testing.security import ClusterSecurity
     from barnabas.testing.shared_loop import SharedLoop
@@ -85,6 +89,7 @@ class Cluster:
         options: Mapping[str, object] | None = None,
         *,
         process: bool = False,
+        processes: bool = False,
         racks: Sequence[str] = (),
         wired: bool = False,
         security: str | None = None,
@@ -107,6 +112,11 @@ class Cluster:
             raise InvalidValueError(f"brokers={brokers}: must be at least 1, and 1 with a runner")
         if racks and len(racks) != brokers:
             raise InvalidValueError(f"{len(racks)} racks for {brokers} brokers: must be one each")
+        if processes and (process or zookeeper is not None or runner is not None):
+            raise InvalidValueError(
+                "processes=True: must be without process, zookeeper and runner, because the "
+                "brokers run on a tree of this process"
+            )
         if wired and brokers == 1:
             raise InvalidValueError("wired=True: needs at least two brokers")
         if wired and security is not None:
@@ -126,6 +136,8 @@ class Cluster:
         self._options = {name: str(value) for name, value in (options or {}).items()}
         self._count = brokers
         self._process = process
+        self._processes = processes
+        self._tree: TreeServer | None = None
         self._zookeeper = zookeeper
         self._server: ZooKeeperServer | None = None
         self._home: SharedLoop | None = None
@@ -228,11 +240,19 @@ class Cluster:
                 self._lay_wires()
             if self._metrics:
                 self._choose_metrics_ports()
-        for member in self._chosen(number):
-            assert not member.running, f"broker {member.number} is already running"
-            member.address = member.runner.start(self._options_of(member))
-            member.running = True
+        chosen = self._chosen(number)
+        if self._processes:  # each waits for nobody but its own process
+            with ThreadPoolExecutor(len(chosen)) as pool:
+                list(pool.map(self._start, chosen))
+        else:
+            for member in chosen:
+                self._start(member)
         return self
+
+    def _start(self, member: Member) -> None:
+        assert not member.running, f"broker {member.number} is already running"
+        member.address = member.runner.start(self._options_of(member))
+        member.running = True
 
     def _options_of(self, member: Member) -> dict[str, str]:
         port = member.address[1] if member.address is not None else 0
@@ -320,7 +340,7 @@ class Cluster:
 
         runner = self._members[number].runner
         if not isinstance(runner, ProcessRunner):
-            raise InvalidValueError("only a broker in a process can be paused: use process=True")
+            raise InvalidValueError("only a broker in a process can be paused: use processes=True")
         return runner
 
     def close(self) -> None:
@@ -333,6 +353,9 @@ class Cluster:
             self.stop()
         finally:
             if self._home is not None:
+                if self._tree is not None:
+                    self._home.run(self._tree.stop())
+                    self._tree = None
                 self._home.close()
                 self._home = None
             if self._wires is not None:
@@ -371,6 +394,15 @@ class Cluster:
             if self._count > 1 and self._zookeeper is None:
                 self._server = _zookeeper()
             return [Member(number, ProcessRunner()) for number in range(self._count)]
+        if self._processes:
+            from barnabas.coordination.socket.server import TreeServer
+            from barnabas.testing.process import WorkerRunner
+            from barnabas.testing.shared_loop import SharedLoop
+
+            home = self._home = SharedLoop()
+            self._tree = TreeServer(home.store(self.data_dir), self.data_dir / "coordination.sock")
+            home.run(self._tree.start())
+            return [Member(number, WorkerRunner(self._tree.path)) for number in range(self._count)]
         if self._count == 1:
             from barnabas.testing.thread import ThreadRunner
 

@@ -2,12 +2,15 @@
 
 The broker is ready when it has printed a line with its address. Its standard error goes to a file
 next to its data, and into the exception if it does not become ready.
+
+A `WorkerRunner` runs one as a supervisor runs its workers: on a tree that this process serves.
 """
 
 from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +19,7 @@ from pathlib import Path
 
 from barnabas.config.properties import write_properties
 from barnabas.model.errors import BarnabasError
+from barnabas.workers.channel import Orders, Ready, decode_report, encode_orders
 
 _DEADLINE_S = 60.0
 _ADDRESS = re.compile(rb"([\w.\-]+):(\d+)")
@@ -95,9 +99,12 @@ class ProcessRunner:
                     return found[1].decode(), int(found[2])
         finally:
             deadline.cancel()
+        raise self._not_ready(process, errors)
+
+    def _not_ready(self, process: subprocess.Popen[bytes], errors: Path) -> NotReadyError:
         code = self._wait(process)
         said = " ".join(errors.read_text(errors="replace").split()[-60:])
-        raise NotReadyError(f"the broker exited with code {code} before it was ready: {said}")
+        return NotReadyError(f"the broker exited with code {code} before it was ready: {said}")
 
     def _drain(self, process: subprocess.Popen[bytes]) -> None:
         """Keep reading the broker's output, so that a full pipe never blocks it."""
@@ -119,3 +126,44 @@ class ProcessRunner:
                 self._drainer = None
             if process.stdout is not None:
                 process.stdout.close()
+
+
+class WorkerRunner(ProcessRunner):
+    """One broker in one process, on the tree at a socket; it ends with this process."""
+
+    def __init__(self, tree: Path) -> None:
+        super().__init__()
+        self._tree = tree
+        self._channel: socket.socket | None = None
+
+    def start(self, options: Mapping[str, str]) -> tuple[str, int]:
+        """Start the process and wait for its report."""
+        data_dir = Path(options["log.dirs"])
+        data_dir.mkdir(parents=True, exist_ok=True)
+        errors = data_dir.with_name(f"{data_dir.name}.err")
+        self._channel, theirs = socket.socketpair()
+        with theirs, errors.open("ab") as stderr:
+            number = str(theirs.fileno())
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "barnabas.cli", "start", "--worker", number],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        self._channel.settimeout(_DEADLINE_S)
+        try:
+            self._channel.sendall(encode_orders(Orders(1, options, str(self._tree))))
+            with self._channel.makefile("rb") as reports:
+                ready = decode_report(reports.readline())
+        except (OSError, ValueError):
+            self._process.kill()
+            raise self._not_ready(self._process, errors) from None
+        assert isinstance(ready, Ready)
+        found = _ADDRESS.search(ready.endpoints[0].encode())
+        assert found is not None
+        return found[1].decode(), int(found[2])
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        if self._channel is not None:
+            self._channel.close()
+        return super()._wait(process)

@@ -6,6 +6,7 @@ import asyncio
 import time
 import urllib.request
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -105,6 +106,49 @@ def test_a_wrong_option_is_told_and_leaves_nothing_behind() -> None:
     with pytest.raises(ConfigError, match=r"num\.partitions"), cluster:
         pass
     assert cluster._directory is None
+
+
+def test_processes_share_a_tree_of_this_one() -> None:
+    """A broker that is killed is replaced at once, although its session would last for long."""
+    options = {"zookeeper.session.timeout.ms": 600_000, "default.replication.factor": 3}
+    with Cluster(brokers=3, processes=True, options=options) as cluster:
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
+        producer.produce("t", b"0", partition=0)
+        assert producer.flush(60) == 0
+        topic = producer.list_topics("t").topics["t"].partitions[0]
+        assert sorted(topic.replicas) == [0, 1, 2]
+        cluster.kill(topic.leader)
+        producer.produce("t", b"1", partition=0)
+        assert producer.flush(60) == 0
+        cluster.start(topic.leader)
+        cluster.stop()
+        cluster.start()
+        assert values_of(cluster.bootstrap, "t", 2) == [b"0", b"1"]
+
+
+def values_of(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    values = [message.value() for message in consumer.consume(count, 60)]
+    consumer.close()
+    return values
+
+
+@pytest.mark.parametrize("other", [{"process": True}, {"zookeeper": "h:1"}])
+def test_processes_have_no_other_tree(other: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValueError, match="processes=True: must be without process"):
+        Cluster(brokers=2, processes=True, **other)
+
+
+def test_a_worker_that_cannot_start_says_why() -> None:
+    from barnabas.testing.process import NotReadyError
+
+    options = {"num.partitions": "many"}
+    with (
+        pytest.raises(NotReadyError, match=r"num\.partitions=many"),
+        Cluster(brokers=2, processes=True, options=options),
+    ):
+        pass
 
 
 def test_a_process_that_cannot_start_says_why() -> None:
