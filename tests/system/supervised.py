@@ -54,7 +54,7 @@ class Supervised:
             )
         until(lambda: "ready on" in self.out() or self.process.poll() is not None, "the workers")
         assert self.process.poll() is None, self.err()[-4000:]
-        self.bootstrap = ",".join(re.findall(r"//([\d.]+:\d+)", self.out()))
+        self.bootstrap = ",".join(re.findall(r"PLAINTEXT://([\d.]+:\d+)", self.out()))
         return self
 
     def end(self) -> None:

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ SESSION = "zookeeper.session.timeout.ms=600000"
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
     settings = [SESSION, "auto.create.topics.enable=false", "group.initial.rebalance.delay.ms=0"]
     words = [word for each in settings for word in ("--set", each)]
+    words += ["--metrics", "127.0.0.1:0", "--console", "127.0.0.1:0"]
     running = Supervised(tmp_path_factory.mktemp("workers"), 3, *words)
     try:
         yield running.start()
@@ -80,6 +82,22 @@ def test_internal_topics_have_a_replica_on_each_worker(workers: Supervised) -> N
     racks = {each.rack for each in nodes}
     assert len(racks) == 1, "they are on one machine"
     assert None not in racks
+
+
+def test_metrics_and_pages_are_of_all_workers(workers: Supervised) -> None:
+    (metrics,) = re.findall(r"^metrics: (http://\S+)/metrics$", workers.out(), re.M)
+    (console,) = re.findall(r"^console on (http://\S+)$", workers.out(), re.M)
+    text = fetched(f"{metrics}/metrics?names=jmx")
+    whose = re.findall(r'^kafka_server_replicamanager_partitioncount\{worker="(\d)"', text, re.M)
+    assert whose == ["1", "2", "3"]
+    assert fetched(f"{metrics}/health/ready") == "ready\n"
+    page = fetched(f"{console.rstrip('/')}/brokers")
+    assert all(address.split(":")[1] in page for address in workers.bootstrap.split(","))
+
+
+def fetched(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=DEADLINE_S) as answer:
+        return str(answer.read().decode())
 
 
 def test_a_worker_is_killed_under_load(workers: Supervised) -> None:

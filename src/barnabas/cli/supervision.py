@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from barnabas.cli.interruption import INTERRUPTION, Hold
-from barnabas.cli.start import option_values, use_log_options
+from barnabas.cli.start import metrics_line, option_values, use_log_options
 from barnabas.workers.plan import WorkerPlan
 from barnabas.workers.supervisor import Serving, Supervisor
 
@@ -56,6 +56,8 @@ async def _run(
         addresses = ", ".join(endpoint for each in serving for endpoint in each.ready.endpoints)
         status = f"ready on {addresses}"
         _print_ready(plan, serving, addresses)
+        if supervisor.metrics_address is not None:
+            print(metrics_line(*supervisor.metrics_address[:2], plan.options), flush=True)
         manager.ready(status)
         end_watchdog.append(manager.keep_alive(loop))
 

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barnabas.coordination.embedded import EmbeddedStore
 from barnabas.coordination.socket.server import TreeServer
@@ -25,6 +26,9 @@ from barnabas.workers.crew import Action, Crew, GiveUpRolling, Kill, Leave, Roll
 from barnabas.workers.directories import check_for_workers
 from barnabas.workers.log_lines import LineCopier
 from barnabas.workers.plan import Ports, WorkerPlan
+
+if TYPE_CHECKING:
+    from barnabas.workers.metrics_listener import WorkersMetricsListener
 
 logger = logging.getLogger("barnabas.workers")
 
@@ -76,6 +80,7 @@ class Supervisor:
         self._timer: asyncio.TimerHandle | None = None
         self._turns = threading.Lock()
         self._tree: TreeServer | None = None
+        self._metrics: WorkersMetricsListener | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._done = asyncio.Event()
         self._announced = False
@@ -86,6 +91,8 @@ class Supervisor:
         try:
             if self.plan.has_tree:
                 await self._serve_tree()
+            if self.plan.options.metrics_address is not None:
+                await self._serve_metrics()
             self._perform(self.crew.start(self._loop.time()))
             await self._done.wait()
         finally:
@@ -94,6 +101,8 @@ class Supervisor:
             for child in self._children.values():
                 child.kill()  # none is left, unless this is the way out of a failure
             await asyncio.gather(*self._runs, return_exceptions=True)
+            if self._metrics is not None:
+                await self._metrics.close()
             if self._tree is not None:
                 await self._tree.stop()
             if self._temporary is not None:
@@ -134,7 +143,28 @@ class Supervisor:
                 raise ConfigError(f"{name}={then}: a change from {now} needs a stop and a start")
         return plan
 
-    # The tree
+    # What is served
+
+    async def _serve_metrics(self) -> None:
+        # Imported here: without metrics, none of it need be in memory.
+        from barnabas.workers.metrics_listener import WorkersMetricsListener
+
+        self._metrics = WorkersMetricsListener(self._metrics_ports, self._hindrance)
+        await self._metrics.configure(self.plan.options)
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Return where the metrics of all workers are served; None if they are not."""
+        return None if self._metrics is None else self._metrics.address
+
+    def _metrics_ports(self) -> dict[int, int]:
+        found = ((number, each.ready.metrics_port) for number, each in self.serving.items())
+        return {number: port for number, port in found if port is not None}
+
+    def _hindrance(self) -> str | None:
+        """Return why not all workers serve clients; None if they do."""
+        missing = [number for number in self.plan.numbers if number not in self.serving]
+        return "; ".join(f"worker {n} is {self.crew.state_of(n).value}" for n in missing) or None
 
     async def _serve_tree(self) -> None:
         store, path = self._tree_files()

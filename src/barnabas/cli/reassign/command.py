@@ -1,7 +1,8 @@
 """`barnabas reassign`: move partitions between brokers, with plan files in Kafka's format.
 
-A plan is proposed (`generate`) or written by hand, started (`execute`), watched (`verify`) and, if
-necessary, cancelled (`cancel`). `execute` first shows what will be copied between which brokers.
+A plan is proposed (`generate`, `spread`) or written by hand, started (`execute`), watched
+(`verify`) and, if necessary, cancelled (`cancel`). `execute` first shows what will be copied
+between which brokers.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from pathlib import Path
 
 from barnabas.admin.moves.plan import Cost, cost_of, propose
 from barnabas.admin.moves.progress import Progress, holdings, look
+from barnabas.admin.moves.spread import spread
 from barnabas.admin.moves.throttles import clear_throttles, set_throttle
 from barnabas.admin.reassignments import (
     Reassignment,
     alter_partition_reassignments,
     list_partition_reassignments,
 )
+from barnabas.admin.topics import describe_topics
 from barnabas.cli.arguments import add_action, count, seconds
 from barnabas.cli.output import print_json, print_table
 from barnabas.cli.reassign.directory_moves import (
@@ -77,6 +80,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     generate.add_argument("--ignore-racks", action="store_true", help="ignore the racks of brokers")
     generate.add_argument(
+        "--output", metavar="PATH", type=Path, help="write the plan to this file, and show its cost"
+    )
+    spread_ = add_action(
+        actions,
+        "spread",
+        "propose to even out what is there, as after brokers have joined: with few moves",
+        _spread,
+        "  barnabas reassign spread --output plan.json\n"
+        "  barnabas reassign spread --topic orders --ignore-racks",
+    )
+    spread_.add_argument(
+        "--topic",
+        metavar="TOPIC",
+        action="append",
+        help="only this topic; may be repeated (default: all topics)",
+    )
+    spread_.add_argument("--ignore-racks", action="store_true", help="ignore the racks of brokers")
+    spread_.add_argument(
         "--output", metavar="PATH", type=Path, help="write the plan to this file, and show its cost"
     )
     execute = add_action(
@@ -140,6 +161,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _generate(arguments: argparse.Namespace) -> None:
     topics = arguments.topic or read_topics(arguments.file)
     plan, cost = run(arguments, lambda client: _propose(client, topics, arguments))
+    _show(plan, cost, arguments)
+
+
+def _show(
+    plan: Mapping[TopicPartition, tuple[int, ...]], cost: Cost, arguments: argparse.Namespace
+) -> None:
+    """Print a plan, or write it to a file and print its cost."""
     if arguments.output is None:
         print_json(plan_document(plan))
         return
@@ -165,6 +193,30 @@ async def _propose(
         )
     racks = {each: None if arguments.ignore_racks else known[each].rack for each in brokers}
     plan = propose(present, racks)
+    return plan, cost_of(present, plan)
+
+
+# -- spread -----------------------------------------------------------------------------------
+
+
+def _spread(arguments: argparse.Namespace) -> None:
+    plan, cost = run(arguments, lambda client: _even_out(client, arguments))
+    if not plan and arguments.output is not None and not arguments.json:
+        print("nothing to move: leaders and replicas are even")
+        return
+    _show(plan, cost, arguments)
+    if arguments.output is not None and not arguments.json:
+        print("when it is done, `barnabas elect preferred` moves the leaders")
+
+
+async def _even_out(
+    client: ClusterClient, arguments: argparse.Namespace
+) -> tuple[dict[TopicPartition, tuple[int, ...]], Cost]:
+    topics = arguments.topic or [view.name for view in await describe_topics(client, None)]
+    present = await holdings(client, topics) if topics else {}
+    known = client.cluster.brokers
+    racks = {each: None if arguments.ignore_racks else known[each].rack for each in sorted(known)}
+    plan = spread(present, racks)
     return plan, cost_of(present, plan)
 
 

@@ -81,6 +81,24 @@ def test_from_a_proposal_to_its_end_and_back(trio: Any, moved: str) -> None:
     assert len(read.out.splitlines()) == COUNT
 
 
+def test_what_is_uneven_is_spread_and_then_stays(trio: Any, moved: str) -> None:
+    made = trio("reassign", "spread", "--topic", moved, "--output", "plan")
+    assert made.code == 0, made.err
+    assert "barnabas elect preferred" in made.out
+    assert trio("reassign", "execute", "plan").code == 0
+    run = trio("reassign", "verify", "plan", "--wait", "--wait-timeout", "30")
+    assert run.code == 0, run.out
+    after = replicas(trio, moved)
+    assert sorted(broker for each in after for broker in each) == [0, 0, 1, 1, 2, 2]
+    assert sorted(each[0] for each in after) == [0, 1, 2]
+    again = trio("reassign", "spread", "--topic", moved, "--output", "none")
+    assert (again.code, again.out) == (0, "nothing to move: leaders and replicas are even\n")
+    assert not Path("none").exists()
+    assert json.loads(trio("reassign", "spread", "--topic", moved).out)["partitions"] == []
+    whole = json.loads(trio("reassign", "spread", "--ignore-racks", "--json").out)
+    assert all(each["topic"] != moved for each in whole["partitions"])
+
+
 def test_a_proposal_goes_through_a_pipe(trio: Any, moved: str) -> None:
     Path("topics").write_text(json.dumps({"version": 1, "topics": [{"topic": moved}]}))
     document = json.loads(trio("reassign", "generate", "--file", "topics").out)
