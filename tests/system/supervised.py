@@ -38,7 +38,7 @@ class Supervised:
 
     def __init__(self, directory: Path, count: int, *words: str) -> None:
         self._directory = directory
-        self._words = ("--workers", str(count), "--data-dir", str(directory / "data"), *words)
+        self._words = ("--data-dir", str(directory / "data"), *words)
         self.count = count
         self.process: subprocess.Popen[str] | None = None
         self.bootstrap = ""
@@ -48,13 +48,14 @@ class Supervised:
         """Start, and wait until all workers are ready."""
         self._starts += 1
         command = [sys.executable, "-m", "barnabas.cli", "start", "--listen", listen, *self._words]
+        command += ["--workers", str(self.count)]
         with self._file("err").open("w") as errors, self._file("out").open("w") as output:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, text=True
             )
         until(lambda: "ready on" in self.out() or self.process.poll() is not None, "the workers")
         assert self.process.poll() is None, self.err()[-4000:]
-        self.bootstrap = ",".join(re.findall(r"PLAINTEXT://([\d.]+:\d+)", self.out()))
+        self.bootstrap = ",".join(re.findall(r"(?:PLAINTEXT|SASL_SSL)://([\d.]+:\d+)", self.out()))
         return self
 
     def end(self) -> None:

@@ -5,11 +5,14 @@ The tests share a supervisor and its data, in order; each leaves it running.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +20,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
+from tests.system.paging import Terminal, blocks, lines
 from tests.system.supervised import (
     DEADLINE_S,
     LEAVING,
@@ -29,6 +33,13 @@ from tests.system.supervised import (
     read,
     until,
 )
+
+from barnabas import KafkaAdminClient
+from barnabas.cli.main import COMMANDS, parser
+from barnabas.cli.start import option_values
+from barnabas.config.properties import read_properties
+from barnabas.testing.zookeeper import ZooKeeperServer
+from barnabas.workers.plan import WorkerPlan
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("workers")]
 
@@ -174,6 +185,86 @@ def test_workers_do_not_outlive_their_supervisor(workers: Supervised) -> None:
     assert "recover" not in workers.err(), "the workers have closed their logs"
 
 
+def test_more_workers_get_their_share(
+    workers: Supervised,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the page has it."""
+    workers.signal(signal.SIGTERM)
+    assert workers.wait() == 0
+    workers.count = 4
+    workers.start()
+    terminal = Terminal(workers.bootstrap, tmp_path, capfd, monkeypatch)
+    for line in lines(blocks("use-all-cores.md", "sh")[-1]):
+        terminal.type(line)
+    until(lambda: uneven(workers) <= 1, "as many leaders on each worker")
+
+
+def uneven(workers: Supervised) -> int:
+    """Return how many more partitions one worker leads than another."""
+    topics = AdminClient({"bootstrap.servers": workers.bootstrap}).list_topics(timeout=DEADLINE_S)
+    leaders = Counter(
+        each.leader for topic in topics.topics.values() for each in topic.partitions.values()
+    )
+    assert leaders.keys() <= {1, 2, 3, 4}
+    counts = [leaders[number] for number in (1, 2, 3, 4)]
+    return max(counts) - min(counts)
+
+
+def test_the_commands_of_the_page_can_be_typed() -> None:
+    start = next(command for command in COMMANDS if command.name == "start")
+    typed = [line for block in blocks("use-all-cores.md", "sh") for line in lines(block)]
+    started = [line.split() for line in typed if line.startswith("barnabas start ")]
+    assert len(started) == 3
+    for words in started:
+        arguments = parser(start).parse_args(words[2:])
+        WorkerPlan(option_values(arguments), "machine").check()
+
+
+def test_workers_join_zookeeper(tmp_path: Path, zookeeper_classpath: str) -> None:
+    with ZooKeeperServer(zookeeper_classpath) as server:
+        words = ("--zookeeper", f"{server.address}/kafka", "--id", "101")
+        joined = Supervised(tmp_path, 2, *words)
+        try:
+            joined.start()
+            create(joined.bootstrap, "t", 2, 2)
+            assert {partition(joined.bootstrap, "t", n).leader for n in (0, 1)} == {101, 102}
+            with Load(joined.bootstrap, "t") as load:
+                load.more()
+                load.check()
+            assert not (tmp_path / "data" / "coordination.sqlite").exists()
+            pids = joined.pids()
+            joined.signal(signal.SIGKILL)
+            until(lambda: not any(map(alive, pids)), "the end of the workers")
+        finally:
+            joined.end()
+
+
+def test_secured_workers(tmp_path: Path) -> None:
+    secured = Supervised(tmp_path, 2, "--secure", str(tmp_path / "security"))
+    try:
+        secured.start(f"127.0.0.1:{free_pair()}")
+        options = read_properties((tmp_path / "security" / "admin.properties").read_text())
+        options["bootstrap.servers"] = secured.bootstrap
+        with KafkaAdminClient(
+            **{name.replace(".", "_"): v for name, v in options.items()}
+        ) as admin:
+            assert len(admin.describe_cluster()["brokers"]) == 2
+    finally:
+        secured.end()
+
+
+def free_pair() -> int:
+    """Return a port that is free, with the next one."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as first:
+            port = int(first.getsockname()[1])
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port + 1)):
+                return port
+
+
 def test_a_directory_has_one_kind_of_owner(workers: Supervised, tmp_path: Path) -> None:
     data = workers._directory / "data"
 
@@ -187,10 +278,10 @@ def test_a_directory_has_one_kind_of_owner(workers: Supervised, tmp_path: Path) 
         assert done.returncode == 1
         return done.stderr.splitlines()[-1]
 
-    assert "3 workers have their data there" in refused("--data-dir", str(data))
+    assert "4 workers have their data there" in refused("--data-dir", str(data))
     line = refused("--data-dir", str(data), "--workers", "2")
-    assert "worker 3 has data there; start it with --workers 3" in line
-    assert "cannot use" in refused("--data-dir", str(data), "--workers", "3")
+    assert "worker 4 has data there; start it with --workers 4" in line
+    assert "cannot use" in refused("--data-dir", str(data), "--workers", "4")
     (tmp_path / "meta.properties").write_text("version=0\n")
     line = refused("--data-dir", str(tmp_path), "--workers", "2")
     assert "a single broker has its data there" in line

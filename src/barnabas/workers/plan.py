@@ -18,6 +18,8 @@ from barnabas.model.errors import ConfigError
 
 WORKERS_MAX = 256
 FIRST_ID = 1
+BALANCE_S = "30"
+"""How often leaders that are unevenly spread are moved back, in seconds, unless options say."""
 METRICS_OF_A_WORKER = "127.0.0.1:0"
 """Where a worker serves its metrics: only the supervisor asks there."""
 
@@ -92,6 +94,8 @@ class WorkerPlan:
             directory_of(each, number) for each in options.log_directories
         )
         values.pop("log.dir", None)
+        # The first to start leads all that the others have not come back for yet.
+        values.setdefault("leader.imbalance.check.interval.seconds", BALANCE_S)
         if options.barnabas_log_dir is not None:
             values["barnabas.log.dir"] = directory_of(options.barnabas_log_dir, number)
         if options.broker_rack is None:

@@ -31,6 +31,9 @@ def test_ids_ports_and_directories_are_consecutive() -> None:
     assert third.log_directories == ("/a/worker-3", "/b/worker-3")
     assert third.broker_rack == "machine-7"
     assert third.barnabas_workers == 3
+    assert third.leader_imbalance_check_interval_seconds == 30
+    own = plan(**{"leader.imbalance.check.interval.seconds": "7"})
+    assert own.values_of(1)["leader.imbalance.check.interval.seconds"] == "7"
 
 
 def test_the_first_worker_has_what_was_given() -> None:

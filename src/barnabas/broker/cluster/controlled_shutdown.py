@@ -7,7 +7,6 @@ it is not waited for.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 
 from barnabas.broker.cluster.controller_host import ControllerHost
@@ -60,14 +59,24 @@ async def hand_over(
             await asyncio.sleep(options.controlled_shutdown_retry_backoff_ms / 1000)
         return False
 
-    if not options.controlled_shutdown_enable:
+    tree = registration.tree
+    if not options.controlled_shutdown_enable or tree.state is SessionState.EXPIRED:
+        return  # for the others, a broker whose session has expired is dead already
+    handing = asyncio.ensure_future(leads_nothing())
+
+    def changed(state: SessionState) -> None:
+        if state is SessionState.EXPIRED:
+            handing.cancel()
+
+    tree.add_session_listener(changed)
+    try:
+        await asyncio.wait([handing], timeout=options.controller_socket_timeout_ms / 1000)
+    finally:
+        tree.remove_session_listener(changed)
+        is_over = handing.done()
+        handing.cancel()
+    if is_over and (handing.cancelled() or handing.result()):
         return
-    if registration.tree.state is SessionState.EXPIRED:
-        return  # for the others it is dead already
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(options.controller_socket_timeout_ms / 1000):
-            if await leads_nothing():
-                return
     logger.warning(
         "broker %d: controlled shutdown failed, stopping while it may still lead partitions: "
         "controller=%d",

@@ -206,7 +206,7 @@ def _spread(arguments: argparse.Namespace) -> None:
         return
     _show(plan, cost, arguments)
     if arguments.output is not None and not arguments.json:
-        print("when it is done, `barnabas elect preferred` moves the leaders")
+        print("when it is done, `barnabas elect --all` moves the leaders")
 
 
 async def _even_out(
