@@ -148,6 +148,36 @@ def test_requests_that_wait_for_the_controller_are_answered(
     serving.expect_no_lines()
 
 
+def test_an_expired_session_ends_the_handing_over(tmp_path: Path) -> None:
+    """The controller has given the partitions to others: there is nothing left to ask it for."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        options = {"controlled.shutdown.retry.backoff.ms": f"{PATIENCE_S * 1000:.0f}"}
+        controller = neighbours.broker(store, tmp_path, 0)
+        other = broker(store, tmp_path, 1, **options)
+        await controller.start()
+        await other.start()
+        asked = asyncio.Event()
+
+        async def ask(*arguments: object) -> None:
+            asked.set()
+            raise BarnabasError("nobody answers")
+
+        other.parts.to_controller.ask = ask  # type: ignore[method-assign, assignment]
+        began = time.monotonic()
+        stopping = [asyncio.ensure_future(other.stop()) for _ in range(2)]
+        await asked.wait()
+        await asyncio.sleep(0)
+        store.expire(other.tree.session_id)
+        await asyncio.gather(*stopping)
+        assert time.monotonic() - began < STOP_S_MAX
+        await other.stop()
+        await controller.stop()
+
+    asyncio.run(story())
+
+
 class HeldFile(DiskFile):
     """A file whose flushes wait until the disk lets them go on, or are refused."""
 

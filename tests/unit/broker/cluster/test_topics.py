@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 
+import pytest
+from tests.unit.broker import neighbours
 from tests.unit.broker.handlers.test_configs import SET, TOPIC, change, value_of
 from tests.unit.broker.serving import (
     Serving,
@@ -15,7 +18,10 @@ from tests.unit.broker.serving import (
     produce,
 )
 
+from barnabas.coordination.memory import MemoryStore
+from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 
@@ -99,3 +105,29 @@ def test_automatic_creation_by_many(tmp_path: Path) -> None:
             thread.join(60)
         assert len(found) == 12
         assert len(set(found)) == 1
+
+
+def test_internal_topics_wait_for_the_workers_that_are_to_have_them(tmp_path: Path) -> None:
+    """A client that is early must not get a topic with one replica, which would stay so."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        options = {"barnabas_workers": "2", "offsets_topic_replication_factor": "3"}
+        first = neighbours.broker(store, tmp_path, 1, **options)
+        second = neighbours.broker(store, tmp_path, 2, **options)
+        await first.start()
+        offsets = NewTopic("__consumer_offsets", 1, 3)
+        with pytest.raises(RequestError, match="1 of 2 workers run") as caught:
+            await first.topics.create_internal(offsets)
+        assert caught.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        await first.topics.create_automatically("t")  # one replica is what it is to have
+        await second.start()
+        await neighbours.until(lambda: len(first.cluster.brokers) == 2, "both are known")
+        await first.topics.create_internal(offsets)
+        created = first.cluster.topic("__consumer_offsets")
+        assert created is not None
+        assert sorted(created.partitions[0].replicas) == [1, 2]
+        await second.stop()
+        await first.stop()
+
+    asyncio.run(story())
