@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,7 @@ class Child:
         self._copier = copier
         self._on_report = on_report
         self._process: asyncio.subprocess.Process | None = None
+        self._signalled: signal.Signals | None = None
 
     async def run(self) -> int:
         """Start the process, and return its exit code when it has ended."""
@@ -47,6 +49,8 @@ class Child:
             raise
         finally:
             self._copier.start()
+        if self._signalled is not None:
+            self._signal(self._signalled)
         logger.info("worker %d: started, pid=%d", self._orders.number, self._process.pid)
         reader, writer = await asyncio.open_unix_connection(sock=ours)
         reports = asyncio.ensure_future(self._read(reader))
@@ -85,13 +89,15 @@ class Child:
 
     def terminate(self) -> None:
         """Ask for a controlled shutdown."""
-        self._signal(lambda process: process.terminate())
+        self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the process."""
-        self._signal(lambda process: process.kill())
+        self._signal(signal.SIGKILL)
 
-    def _signal(self, send: Callable[[asyncio.subprocess.Process], None]) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                send(self._process)
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is None:
+            self._signalled = number  # as soon as it is there
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)

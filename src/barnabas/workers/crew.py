@@ -146,11 +146,11 @@ class Crew:
         worker.due_s = None
         if self.is_stopping:
             worker.state = State.GONE
-            if code:
+            if code and worker.ready_s is not None:
                 self.unclean[number] = code
             return self._next_leaves(now_s)
         if was_asked:  # in a rolling restart
-            worker.state = State.STARTING
+            worker.state, worker.ready_s = State.STARTING, None
             return [Start(number)]
         if not self.was_ready:
             worker.state, self.failed = State.GONE, number

@@ -190,13 +190,10 @@ class Supervisor:
         for action in actions:
             match action:
                 case Start(number):
-                    run = self._loop.create_task(self._run(number))
-                    self._runs.add(run)
-                    run.add_done_callback(self._runs.discard)
+                    self._start(number)
                 case Leave(number):
                     logger.info("worker %d: leaving", number)
-                    if number in self._children:
-                        self._children[number].terminate()
+                    self._children[number].terminate()
                 case Kill(number):
                     logger.error("worker %d: killed, as it did not leave in time", number)
                     self._children[number].kill()
@@ -221,8 +218,7 @@ class Supervisor:
         self._timer = None
         self._perform(self.crew.tick(self._loop.time()))
 
-    async def _run(self, number: int) -> None:
-        """Run a worker's process from its start to its end."""
+    def _start(self, number: int) -> None:
         plan = self.plan
         mark = b""
         if plan.options.barnabas_log_format == PLAIN:
@@ -232,6 +228,12 @@ class Supervisor:
         copier = LineCopier(STANDARD_ERROR, mark, self._turns)
         child = Child(orders, self._log_level, copier, lambda report: self._take(number, report))
         self._children[number] = child
+        run = self._loop.create_task(self._run(number, child))
+        self._runs.add(run)
+        run.add_done_callback(self._runs.discard)
+
+    async def _run(self, number: int, child: Child) -> None:
+        """Run a worker's process from its start to its end."""
         try:
             code = await child.run()
         except OSError as failure:

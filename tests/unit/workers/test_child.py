@@ -34,20 +34,24 @@ signal.pause()
 """
 
 
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "python"
+    path.write_text(SCRIPT)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(sys, "executable", str(path))
+
+
+@pytest.mark.usefixtures("script")
 @pytest.mark.parametrize(("end", "code", "said"), [("terminate", 7, "leaving"), ("kill", -9, "")])
 def test_a_process_from_its_start_to_its_end(
     end: str,
     code: int,
     said: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "barnabas.workers")
-    script = tmp_path / "python"
-    script.write_text(SCRIPT)
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(sys, "executable", str(script))
     target = os.open(tmp_path / "lines", os.O_WRONLY | os.O_CREAT)
     reports: list[Report] = []
 
@@ -58,7 +62,6 @@ def test_a_process_from_its_start_to_its_end(
 
         copier = LineCopier(target, b"[2] ", threading.Lock())
         child = Child(Orders(2, {"broker.id": "2"}, None), "debug", copier, take)
-        child.terminate()  # nothing runs yet
         async with asyncio.timeout(60):
             return await child.run()
 
@@ -69,6 +72,18 @@ def test_a_process_from_its_start_to_its_end(
     started, unreadable = caplog.messages
     assert started.startswith("worker 2: started, pid=")
     assert unreadable.startswith("worker 2: unreadable report")
+
+
+@pytest.mark.usefixtures("script")
+def test_one_that_is_to_leave_before_it_has_started_leaves_at_once() -> None:
+    async def live() -> int:
+        copier = LineCopier(2, b"", threading.Lock())
+        child = Child(Orders(2, {"broker.id": "2"}, None), "debug", copier, lambda report: None)
+        child.terminate()
+        async with asyncio.timeout(60):
+            return await child.run()
+
+    assert asyncio.run(live()) in (-15, 7)
 
 
 def test_a_program_that_is_not_there_is_the_callers_error(

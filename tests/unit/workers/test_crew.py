@@ -125,9 +125,10 @@ def test_what_is_starting_leaves_at_once() -> None:
     crew = Crew(2)
     crew.start(0)
     assert crew.stop(1) == [Leave(1), Leave(2)]
-    crew.ended(2, 0, 2)
-    crew.ended(1, 0, 2)
+    crew.ended(2, -15, 2)
+    crew.ended(1, 143, 2)
     assert crew.is_done
+    assert crew.unclean == {}, "they had opened nothing"
 
 
 def test_a_rolling_restart_waits_until_all_are_in_sync() -> None:
