@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, PartitionMetadata
 from tests.system.paging import Terminal, blocks, lines
 from tests.system.supervised import (
     DEADLINE_S,
@@ -119,13 +119,17 @@ def test_a_worker_is_killed_under_load(workers: Supervised) -> None:
         for _ in range(2):
             victim = partition(workers.bootstrap, "killed").leader
             pid = workers.kill(victim)
+            until(partial(led_by_another, workers, "killed", victim), "its successor as leader")
             load.more()
-            assert partition(workers.bootstrap, "killed").leader != victim
             until(partial(replaced, workers, victim, pid), "its successor")
             until(lambda: len(partition(workers.bootstrap, "killed").isrs) == 3, "its replica")
         print(f"longest time without an acknowledgement: {load.gap_s * 1000:.0f} ms")
         load.check()
     assert workers.err().count("ended with signal 9, restarted in 0.1 s") >= 1
+
+
+def led_by_another(workers: Supervised, topic: str, broker_id: int) -> bool:
+    return partition(workers.bootstrap, topic).leader != broker_id
 
 
 def replaced(workers: Supervised, number: int, pid: int) -> bool:
@@ -196,18 +200,25 @@ def test_more_workers_get_their_share(
     assert workers.wait() == 0
     workers.count = 4
     workers.start()
+    until(lambda: all_in_sync(workers), "all replicas in sync")
     terminal = Terminal(workers.bootstrap, tmp_path, capfd, monkeypatch)
     for line in lines(blocks("use-all-cores.md", "sh")[-1]):
         terminal.type(line)
     until(lambda: uneven(workers) <= 1, "as many leaders on each worker")
 
 
+def partitions(workers: Supervised) -> list[PartitionMetadata]:
+    topics = AdminClient({"bootstrap.servers": workers.bootstrap}).list_topics(timeout=DEADLINE_S)
+    return [each for topic in topics.topics.values() for each in topic.partitions.values()]
+
+
+def all_in_sync(workers: Supervised) -> bool:
+    return all(sorted(each.isrs) == sorted(each.replicas) for each in partitions(workers))
+
+
 def uneven(workers: Supervised) -> int:
     """Return how many more partitions one worker leads than another."""
-    topics = AdminClient({"bootstrap.servers": workers.bootstrap}).list_topics(timeout=DEADLINE_S)
-    leaders = Counter(
-        each.leader for topic in topics.topics.values() for each in topic.partitions.values()
-    )
+    leaders = Counter(each.leader for each in partitions(workers))
     assert leaders.keys() <= {1, 2, 3, 4}
     counts = [leaders[number] for number in (1, 2, 3, 4)]
     return max(counts) - min(counts)
