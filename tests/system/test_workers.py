@@ -26,6 +26,7 @@ from tests.system.supervised import (
     LEAVING,
     STARTED,
     Load,
+    OwnLoad,
     Supervised,
     alive,
     create,
@@ -111,18 +112,23 @@ def fetched(url: str) -> str:
         return str(answer.read().decode())
 
 
-def test_a_worker_is_killed_under_load(workers: Supervised) -> None:
-    """Its session ends with its process: nobody waits for a timeout."""
-    create(workers.bootstrap, "killed", 1, 3)
-    with Load(workers.bootstrap, "killed") as load:
+@pytest.mark.parametrize("client", [Load, OwnLoad])
+def test_a_worker_is_killed_under_load(workers: Supervised, client: type[Load]) -> None:
+    """Its session ends with its process: nobody waits for a timeout.
+
+    What librdkafka waits for is its own next look at the metadata, once a second.
+    """
+    topic = f"killed-{client.__name__}"
+    create(workers.bootstrap, topic, 1, 3)
+    with client(workers.bootstrap, topic) as load:
         load.more()
         for _ in range(2):
-            victim = partition(workers.bootstrap, "killed").leader
+            victim = partition(workers.bootstrap, topic).leader
             pid = workers.kill(victim)
-            until(partial(led_by_another, workers, "killed", victim), "its successor as leader")
+            until(partial(led_by_another, workers, topic, victim), "its successor as leader")
             load.more()
             until(partial(replaced, workers, victim, pid), "its successor")
-            until(lambda: len(partition(workers.bootstrap, "killed").isrs) == 3, "its replica")
+            until(lambda: len(partition(workers.bootstrap, topic).isrs) == 3, "its replica")
         print(f"longest time without an acknowledgement: {load.gap_s * 1000:.0f} ms")
         load.check()
     assert workers.err().count("ended with signal 9, restarted in 0.1 s") >= 1
