@@ -16,6 +16,8 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, PartitionMetadata
 
+from barnabas import KafkaProducer
+
 T = TypeVar("T")
 
 DEADLINE_S = 40.0
@@ -131,16 +133,8 @@ class Load:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 1,
-                "log_level": 0,  # brokers go away here
-            }
-        )
         self._ended = threading.Event()
-        self._failures: list[KafkaError] = []
+        self._failures: list[object] = []
         self.acknowledged = 0
         """How many records are acknowledged."""
         self._acknowledged_s: float | None = None
@@ -158,7 +152,7 @@ class Load:
     def finish(self) -> int:
         """Stop sending; return how many were sent, all of which are acknowledged."""
         self._end()
-        assert self._producer.flush(DEADLINE_S) == 0
+        self._flush()
         assert not self._failures, self._failures
         assert self.acknowledged == self._sent
         return self._sent
@@ -168,16 +162,30 @@ class Load:
         sent = self.finish()
         assert read(self._bootstrap, self._topic, sent) == [str(each) for each in range(sent)]
 
+    def _flush(self) -> None:
+        assert self._producer.flush(DEADLINE_S) == 0
+
     def _end(self) -> None:
         self._ended.set()
         self._thread.join()
 
     def __enter__(self) -> Load:
+        self._connect()
         self._thread.start()
         return self
 
     def __exit__(self, *failure: object) -> None:
         self._end()
+
+    def _connect(self) -> None:
+        self._producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "log_level": 0,  # brokers go away here
+            }
+        )
 
     def _send(self) -> None:
         while not self._ended.is_set():
@@ -193,12 +201,35 @@ class Load:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failures.append(error)
-            return
+        else:
+            self._acknowledge()
+
+    def _acknowledge(self) -> None:
         self.acknowledged += 1
         now_s = time.monotonic()
         if self._acknowledged_s is not None:
             self.gap_s = max(self.gap_s, now_s - self._acknowledged_s)
         self._acknowledged_s = now_s
+
+
+class OwnLoad(Load):
+    """The same from our own producer."""
+
+    def _connect(self) -> None:
+        self._own = KafkaProducer(
+            bootstrap_servers=self._bootstrap, enable_idempotence=True, linger_ms=1
+        )
+
+    def _send(self) -> None:
+        while not self._ended.wait(0.002):
+            sent = self._own.send(self._topic, str(self._sent).encode(), partition=0)
+            sent.add_callback(lambda _: self._acknowledge())
+            sent.add_errback(self._failures.append)
+            self._sent += 1
+
+    def _flush(self) -> None:
+        self._own.flush(DEADLINE_S)
+        self._own.close()
 
 
 def read(bootstrap: str, topic: str, count: int) -> Sequence[str]:

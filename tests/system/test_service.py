@@ -65,6 +65,25 @@ def service(directory: Path, *words: str, watchdog_us: int = 100_000) -> Iterato
                 process.kill()
 
 
+def test_a_manager_follows_workers(tmp_path: Path) -> None:
+    """A reload is a rolling restart, and over when that is."""
+    with service(tmp_path, "--workers", "2") as running:
+        ready = running.state()
+        assert ready["READY"] == "1"
+        address = r"PLAINTEXT://127\.0\.0\.1:\d+"
+        assert re.fullmatch(f"ready on {address}, {address}", ready["STATUS"])
+        running.signs_of_life(3)
+        running.process.send_signal(signal.SIGHUP)
+        assert running.state().keys() == {"RELOADING", "MONOTONIC_USEC"}
+        assert running.state() == ready
+        running.process.send_signal(signal.SIGTERM)
+        assert running.state()["STOPPING"] == "1"
+        out, err = running.process.communicate(timeout=DEADLINE_S)
+    assert running.process.returncode == 0
+    assert out.splitlines()[-1] == "Barnabas stopped cleanly"
+    assert "rolling restart completed" in err
+
+
 def test_a_manager_follows_the_life_of_a_broker(tmp_path: Path) -> None:
     with service(tmp_path) as running:
         ready = running.state()

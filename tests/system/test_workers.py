@@ -19,13 +19,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, PartitionMetadata
 from tests.system.paging import Terminal, blocks, lines
 from tests.system.supervised import (
     DEADLINE_S,
     LEAVING,
     STARTED,
     Load,
+    OwnLoad,
     Supervised,
     alive,
     create,
@@ -111,21 +112,30 @@ def fetched(url: str) -> str:
         return str(answer.read().decode())
 
 
-def test_a_worker_is_killed_under_load(workers: Supervised) -> None:
-    """Its session ends with its process: nobody waits for a timeout."""
-    create(workers.bootstrap, "killed", 1, 3)
-    with Load(workers.bootstrap, "killed") as load:
+@pytest.mark.parametrize("client", [Load, OwnLoad])
+def test_a_worker_is_killed_under_load(workers: Supervised, client: type[Load]) -> None:
+    """Its session ends with its process: nobody waits for a timeout.
+
+    What librdkafka waits for is its own next look at the metadata, once a second.
+    """
+    topic = f"killed-{client.__name__}"
+    create(workers.bootstrap, topic, 1, 3)
+    with client(workers.bootstrap, topic) as load:
         load.more()
         for _ in range(2):
-            victim = partition(workers.bootstrap, "killed").leader
+            victim = partition(workers.bootstrap, topic).leader
             pid = workers.kill(victim)
+            until(partial(led_by_another, workers, topic, victim), "its successor as leader")
             load.more()
-            assert partition(workers.bootstrap, "killed").leader != victim
             until(partial(replaced, workers, victim, pid), "its successor")
-            until(lambda: len(partition(workers.bootstrap, "killed").isrs) == 3, "its replica")
+            until(lambda: len(partition(workers.bootstrap, topic).isrs) == 3, "its replica")
         print(f"longest time without an acknowledgement: {load.gap_s * 1000:.0f} ms")
         load.check()
     assert workers.err().count("ended with signal 9, restarted in 0.1 s") >= 1
+
+
+def led_by_another(workers: Supervised, topic: str, broker_id: int) -> bool:
+    return partition(workers.bootstrap, topic).leader != broker_id
 
 
 def replaced(workers: Supervised, number: int, pid: int) -> bool:
@@ -196,18 +206,25 @@ def test_more_workers_get_their_share(
     assert workers.wait() == 0
     workers.count = 4
     workers.start()
+    until(lambda: all_in_sync(workers), "all replicas in sync")
     terminal = Terminal(workers.bootstrap, tmp_path, capfd, monkeypatch)
     for line in lines(blocks("use-all-cores.md", "sh")[-1]):
         terminal.type(line)
     until(lambda: uneven(workers) <= 1, "as many leaders on each worker")
 
 
+def partitions(workers: Supervised) -> list[PartitionMetadata]:
+    topics = AdminClient({"bootstrap.servers": workers.bootstrap}).list_topics(timeout=DEADLINE_S)
+    return [each for topic in topics.topics.values() for each in topic.partitions.values()]
+
+
+def all_in_sync(workers: Supervised) -> bool:
+    return all(sorted(each.isrs) == sorted(each.replicas) for each in partitions(workers))
+
+
 def uneven(workers: Supervised) -> int:
     """Return how many more partitions one worker leads than another."""
-    topics = AdminClient({"bootstrap.servers": workers.bootstrap}).list_topics(timeout=DEADLINE_S)
-    leaders = Counter(
-        each.leader for topic in topics.topics.values() for each in topic.partitions.values()
-    )
+    leaders = Counter(each.leader for each in partitions(workers))
     assert leaders.keys() <= {1, 2, 3, 4}
     counts = [leaders[number] for number in (1, 2, 3, 4)]
     return max(counts) - min(counts)

@@ -520,6 +520,7 @@ class Broker:
         logger.critical("broker %d is shutting down: %s", self.broker_id, reason)
         self.lost_reason = reason
         try:
-            await self.stop()
+            if not self._life.is_stopping:  # else that may be waiting for this very task
+                await self.stop()
         finally:
             self.lost.set()

@@ -64,7 +64,7 @@ class Lifecycle:
         self._random_bytes = random_bytes
         self._parts: Parts | None = None
         self._running = False
-        self._stopping: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Future[None] | None = None
         self.health = Health()
         self._metrics_listener: MetricsListener | None = None
 
@@ -244,14 +244,25 @@ class Lifecycle:
 
     # stopping
 
+    @property
+    def is_stopping(self) -> bool:
+        """Return whether `stop` was called since the start."""
+        return self._stopping is not None
+
     async def stop(self) -> None:
         """Stop cleanly: finish requests in progress, flush everything, mark the logs as closed.
 
         A second call while that is in progress waits for its end.
         """
-        if self._stopping is None:
-            self._stopping = asyncio.ensure_future(self._stop())
-        await asyncio.shield(self._stopping)
+        if self._stopping is not None:
+            await asyncio.shield(self._stopping)
+            return
+        # In the caller's task: what gives up while it renews the session must not cancel itself.
+        self._stopping = asyncio.get_running_loop().create_future()
+        try:
+            await self._stop()
+        finally:
+            self._stopping.set_result(None)
 
     async def _stop(self) -> None:
         parts = self._parts

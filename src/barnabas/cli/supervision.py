@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.interruption import INTERRUPTION, Hold
@@ -38,13 +39,22 @@ def supervise(
     def read_plan() -> WorkerPlan:
         return WorkerPlan(option_values(arguments), socket.gethostname())
 
+    hints: list[str] = []
+    if arguments.secure is not None:
+        from barnabas.cli.security import how_to_connect
+
+        hints = how_to_connect(Path(arguments.secure))
     with INTERRUPTION.held(patient=True) as hold:
-        asyncio.run(_run(read_plan, arguments.log_level, hold, manager))
+        asyncio.run(_run(read_plan, arguments.log_level, hints, hold, manager))
     return 0
 
 
 async def _run(
-    read_plan: Callable[[], WorkerPlan], log_level: str, hold: Hold, manager: ServiceManager
+    read_plan: Callable[[], WorkerPlan],
+    log_level: str,
+    hints: list[str],
+    hold: Hold,
+    manager: ServiceManager,
 ) -> None:
     loop = asyncio.get_running_loop()
     plan = read_plan()
@@ -55,7 +65,7 @@ async def _run(
         nonlocal status
         addresses = ", ".join(endpoint for each in serving for endpoint in each.ready.endpoints)
         status = f"ready on {addresses}"
-        _print_ready(plan, serving, addresses)
+        _print_ready(plan, serving, addresses, hints)
         if supervisor.metrics_address is not None:
             print(metrics_line(*supervisor.metrics_address[:2], plan.options), flush=True)
         manager.ready(status)
@@ -90,11 +100,15 @@ async def _run(
             end()
 
 
-def _print_ready(plan: WorkerPlan, serving: Sequence[Serving], addresses: str) -> None:
+def _print_ready(
+    plan: WorkerPlan, serving: Sequence[Serving], addresses: str, hints: Sequence[str]
+) -> None:
     ids = ", ".join(str(each.broker_id) for each in serving)
     directories = ", ".join(plan.options.log_directories)
     print(f"Barnabas brokers {ids} are ready on {addresses} (data in {directories})")
     for each in serving:
         if each.ready.console is not None:
             print(f"console on {each.ready.console}")
+    for hint in hints:
+        print(hint)
     sys.stdout.flush()

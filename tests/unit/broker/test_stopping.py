@@ -168,10 +168,12 @@ def test_an_expired_session_ends_the_handing_over(tmp_path: Path) -> None:
         began = time.monotonic()
         stopping = [asyncio.ensure_future(other.stop()) for _ in range(2)]
         await asked.wait()
-        await asyncio.sleep(0)
+        await other.give_up("in the middle of it")
+        assert not any(each.done() for each in stopping)
         store.expire(other.tree.session_id)
         await asyncio.gather(*stopping)
         assert time.monotonic() - began < STOP_S_MAX
+        assert not other.logs.unclosed
         await other.stop()
         await controller.stop()
 

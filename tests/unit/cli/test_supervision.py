@@ -20,10 +20,11 @@ def test_a_line_says_where_all_are(capsys: pytest.CaptureFixture[str]) -> None:
         Serving(1, Ready(["PLAINTEXT://:1"], {}, None, "http://h/")),
         Serving(2, Ready(["PLAINTEXT://:2"], {}, None, None)),
     ]
-    _print_ready(plan, serving, "PLAINTEXT://:1, PLAINTEXT://:2")
+    _print_ready(plan, serving, "PLAINTEXT://:1, PLAINTEXT://:2", ["a hint"])
     assert capsys.readouterr().out.splitlines() == [
         "Barnabas brokers 1, 2 are ready on PLAINTEXT://:1, PLAINTEXT://:2 (data in /a, /b)",
         "console on http://h/",
+        "a hint",
     ]
 
 
