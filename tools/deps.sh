@@ -13,8 +13,8 @@ note() { printf '%-18s %s\n' "$1" "$2"; }
 # System packages: kcat (a C client's command), librdkafka's headers (the benchmark's load generator).
 # A ZooKeeper server comes with Apache Kafka 3.9 below. chromium joins with the tests that use it.
 # iproute2 gives each broker of a test a network of its own. The krb5 packages are a KDC, its clients, and
-# the headers with which the Python package gssapi is built below.
-packages="kcat librdkafka-dev iproute2 krb5-kdc krb5-admin-server krb5-user libkrb5-dev"
+# the headers with which the Python package gssapi is built below. Completion is asked of zsh and fish.
+packages="kcat librdkafka-dev iproute2 krb5-kdc krb5-admin-server krb5-user libkrb5-dev zsh fish"
 export DEBIAN_FRONTEND=noninteractive  # krb5-user would ask for a realm
 sh tools/java.sh
 missing=""
