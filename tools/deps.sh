@@ -14,9 +14,10 @@ note() { printf '%-18s %s\n' "$1" "$2"; }
 # A ZooKeeper server comes with Apache Kafka 3.9 below. chromium is for the tests of the console, with
 # a font, since a bare machine has none; pngquant makes the pictures of its pages small.
 # iproute2 gives each broker of a test a network of its own. The krb5 packages are a KDC, its clients, and
-# the headers with which the Python package gssapi is built below. valgrind counts instructions.
+# the headers with which the Python package gssapi is built below. valgrind counts instructions. Completion
+# is asked of zsh and fish.
 packages="kcat librdkafka-dev iproute2 krb5-kdc krb5-admin-server krb5-user libkrb5-dev"
-packages="$packages valgrind chromium fonts-dejavu-core pngquant"
+packages="$packages valgrind chromium fonts-dejavu-core pngquant zsh fish"
 export DEBIAN_FRONTEND=noninteractive  # krb5-user would ask for a realm
 sh tools/java.sh
 missing=""

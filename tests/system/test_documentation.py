@@ -194,7 +194,8 @@ def test_measuring(broker: RunningBroker, terminal: Terminal) -> None:
     printed = produced.splitlines()
     assert printed[0].split() == shown.splitlines()[0].split()
     assert printed[1].split()[2:4] == ["20000", "0"]
-    assert printed[3] == shown.splitlines()[3]
+    assert printed[3].split() == shown.splitlines()[3].split()
+    assert "barnabas: latencies of 20,000 records" in printed
     assert [line.split()[2] for line in others[-1].splitlines()[1:5]] == ["5000"] * 4
 
 

@@ -20,7 +20,7 @@ from barnabas.cli.doctor.connecting import (
     Tls,
     Versions,
 )
-from barnabas.cli.next_step import NO_LOGIN, next_step
+from barnabas.cli.next_step import NO_LOGIN, is_about_protocol, next_step
 from barnabas.client.addresses import Address
 from barnabas.client.connection import Connection
 from barnabas.client.errors import UnsupportedApiError
@@ -120,7 +120,13 @@ async def handshake(access: Access, address: Address) -> Tls:
         try:
             (await access.open(address, login=False)).abort()
         except BarnabasError as failure:
-            return Tls(str(address), failure=str(failure), step=access.step_after(failure))
+            step = access.step_after(failure)
+            if is_about_protocol(failure):
+                step = (
+                    "TLS seems not to be spoken there: connect to the port of a TLS listener, or "
+                    f"set security.protocol=PLAINTEXT or SASL_PLAINTEXT {access.where}"
+                )
+            return Tls(str(address), failure=str(failure), step=step)
         return Tls(str(address), failure="the handshake failed once, and succeeded then")
     if not certificate:
         return Tls(str(address), version, checks_name=context.check_hostname)

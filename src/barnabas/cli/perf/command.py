@@ -357,12 +357,16 @@ def _print(
     arguments: argparse.Namespace, measured: dict[str, Figures], failed: dict[str, str]
 ) -> None:
     from barnabas.cli.output import counted, print_json, print_table
-    from barnabas.cli.perf.report import document, histogram_lines, table
+    from barnabas.cli.perf.report import document, histogram_lines, latencies, rates
 
     if arguments.json:
         print_json([document(client, figures) for client, figures in measured.items()])
     elif measured:
-        print_table(*table(measured))
+        print_table(*rates(measured))
+        header, rows = latencies(measured)
+        if rows:
+            print()
+            print_table(header, rows)
         for client, figures in measured.items():
             lines = histogram_lines(figures.latencies)
             if lines:

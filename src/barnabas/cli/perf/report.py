@@ -81,29 +81,34 @@ class LiveLine:
         return "  ".join(parts)
 
 
-def table(measured: Mapping[str, Figures]) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of the clients, side by side."""
+Table = tuple[list[str], list[list[str]]]
+"""The header and the rows."""
+
+
+def rates(measured: Mapping[str, Figures]) -> Table:
+    """Return what the clients did, side by side, and the CPU that a million records took."""
     header = ["CLIENT", "VERSION", "RECORDS", "FAILED", "RECORDS/S", "MB/S", "CPU-S/M"]
-    with_latencies = any(figures.latencies.count for figures in measured.values())
-    if with_latencies:
-        header += ["MEAN", *(f"P{percent:g}" for percent in PERCENTILES), "MAX"]
     rows = []
     for client, figures in measured.items():
-        latencies = figures.latencies
         cpu = figures.cpu_s * 1e6 / figures.records if figures.records else 0.0
         row = [
-            client,
-            client_version(client) or "-",
-            str(figures.records),
-            str(figures.failures),
-            f"{figures.records_per_s:.0f}",
-            f"{figures.mb_per_s:.2f}",
-            f"{cpu:.2f}",
+            *(client, client_version(client) or "-"),
+            *(str(figures.records), str(figures.failures)),
+            *(f"{figures.records_per_s:.0f}", f"{figures.mb_per_s:.2f}", f"{cpu:.2f}"),
         ]
-        if with_latencies:
-            times = [latencies.mean, *map(latencies.percentile, PERCENTILES), latencies.max]
-            row += [shown_time(each) for each in times]
         rows.append(row)
+    return header, rows
+
+
+def latencies(measured: Mapping[str, Figures]) -> Table:
+    """Return the latencies of the clients that have any, side by side."""
+    header = ["LATENCY", "MEAN", *(f"P{percent:g}" for percent in PERCENTILES), "MAX"]
+    rows = []
+    for client, figures in measured.items():
+        found = figures.latencies
+        if found.count:
+            times = [found.mean, *map(found.percentile, PERCENTILES), found.max]
+            rows.append([client, *map(shown_time, times)])
     return header, rows
 
 

@@ -18,6 +18,8 @@ from barnabas.cli.perf.meter import Meter
 from barnabas.cli.perf.plan import Plan
 
 REPORT_S = 0.5
+ENDING_S = 30.0
+"""A client that still waits so long after it was asked to end is left: nobody reads its report."""
 
 
 def main() -> int:
@@ -31,7 +33,7 @@ def main() -> int:
         start.wait()
 
     meter = Meter(wait_for_others)
-    threading.Thread(target=_follow, args=(sys.stdin, start, stop), daemon=True).start()
+    threading.Thread(target=_follow, args=(sys.stdin, start, stop, over), daemon=True).start()
     reporter = threading.Thread(target=_report, args=(meter, ready, over), daemon=True)
     reporter.start()
     failure = None
@@ -66,11 +68,15 @@ def _text(failure: BaseException) -> str:
     return " ".join(str(failure).split()) or type(failure).__name__
 
 
-def _follow(orders: IO[str], start: threading.Event, stop: threading.Event) -> None:
+def _follow(
+    orders: IO[str], start: threading.Event, stop: threading.Event, over: threading.Event
+) -> None:
     orders.readline()
     start.set()
     orders.read()
     stop.set()
+    if not over.wait(ENDING_S):
+        os._exit(1)
 
 
 def _report(meter: Meter, ready: threading.Event, over: threading.Event) -> None:

@@ -45,9 +45,10 @@ def test_lines_of_a_file_are_sent_in_transactions(
     words = ("--payload-file", str(path), "--records", "200", "--throughput", "2000")
     run = barnabas("perf", "produce", topic, *words, "--transaction-duration", "0.02")
     assert (run.code, run.err) == (0, "")
-    table, histogram = run.out.split("\n\n")
-    header, row = table.splitlines()
+    rates, latencies, histogram = run.out.split("\n\n")
+    header, row = rates.splitlines()
     assert dict(zip(header.split(), row.split(), strict=False))["RECORDS"] == "200"
+    assert [line.split()[0] for line in latencies.splitlines()] == ["LATENCY", "barnabas"]
     assert histogram.startswith("barnabas: latencies of 200 records\n")
     with KafkaConsumer(
         topic,

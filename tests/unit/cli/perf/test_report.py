@@ -11,8 +11,9 @@ from barnabas.cli.perf.report import (
     client_version,
     document,
     histogram_lines,
+    latencies,
+    rates,
     shown_time,
-    table,
 )
 
 
@@ -32,20 +33,30 @@ def test_times_have_the_unit_that_suits_them() -> None:
 
 
 def test_clients_are_side_by_side() -> None:
-    header, rows = table(
-        {"barnabas": figures(1000, 2.0, 1000, 3000), "none-such": figures(10, 1.0, failures=1)}
+    header, rows = rates(
+        {"barnabas": figures(1000, 2.0), "none-such": figures(10, 1.0, failures=1)}
     )
     one, other = (dict(zip(header, row, strict=True)) for row in rows)
     assert (one["CLIENT"], one["VERSION"]) == ("barnabas", client_version("barnabas"))
     assert (one["RECORDS"], one["RECORDS/S"], one["MB/S"]) == ("1000", "500", "0.49")
     assert one["CPU-S/M"] == "500.00"
-    assert (one["MEAN"], one["P50"], one["MAX"]) == ("2 ms", "1 ms", "3 ms")
     assert (other["VERSION"], other["FAILED"], other["RECORDS/S"]) == ("-", "1", "10")
 
 
-def test_without_latencies_there_are_no_columns_for_them() -> None:
-    header, _ = table({"barnabas": figures(1, 1.0)})
-    assert header[-1] == "CPU-S/M"
+def test_latencies_are_those_of_clients_that_have_any() -> None:
+    measured = {"one": figures(2, 2.0, 1000, 3000), "other": figures(10, 1.0)}
+    header, [row] = latencies(measured)
+    found = dict(zip(header, row, strict=True))
+    assert (found["LATENCY"], found["MEAN"], found["P50"]) == ("one", "2 ms", "1 ms")
+    assert (found["P99.9"], found["MAX"]) == ("3 ms", "3 ms")
+    assert latencies({"other": figures(1, 1.0)})[1] == []
+
+
+def test_tables_fit_on_a_narrow_terminal() -> None:
+    measured = {"confluent-kafka": figures(10**9, 100.0, *[999_000_000] * 3, failures=1234)}
+    for header, [row] in (rates(measured), latencies(measured)):
+        widths = [max(len(a), len(b)) for a, b in zip(header, row, strict=True)]
+        assert sum(widths) + 2 * len(widths) <= 80
 
 
 def test_json_has_all_of_it() -> None:
@@ -61,11 +72,11 @@ def test_json_has_all_of_it() -> None:
 
 
 def test_bars_are_as_long_as_their_shares() -> None:
-    latencies = LatencyHistogram()
-    latencies.add(1500, 8)
-    latencies.add(3000, 4)
-    latencies.add(70_000)
-    full, half, *empty, last = histogram_lines(latencies)
+    histogram = LatencyHistogram()
+    histogram.add(1500, 8)
+    histogram.add(3000, 4)
+    histogram.add(70_000)
+    full, half, *empty, last = histogram_lines(histogram)
     assert full == "    1 ms to 2 ms      61.5 % " + "█" * 40
     assert half == "    2 ms to 5 ms      30.8 % " + "█" * 20
     assert [line.split("%")[1] for line in empty] == ["", "", ""]

@@ -71,3 +71,23 @@ def test_a_worker_reports_why_it_failed(here: Worker, monkeypatch: pytest.Monkey
     assert worker.main() == 1
     last = here.documents()[-1]
     assert (last["ready"], last["done"], last["error"]) == (True, True, "two lines")
+
+
+def test_a_client_that_does_not_end_is_left(here: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command may have been killed, and it may wait for a broker that is gone."""
+    left = threading.Event()
+    codes: list[int] = []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        left.set()
+
+    def run(plan: Plan, meter: Meter, stop: threading.Event) -> None:
+        here.orders.close()
+        assert left.wait(30)
+
+    monkeypatch.setattr(worker, "ENDING_S", 0.0)
+    monkeypatch.setattr("os._exit", leave)
+    monkeypatch.setattr(worker, "run", run)
+    assert worker.main() == 0
+    assert codes == [1]
