@@ -1,5 +1,6 @@
 """Pathway: count the records of each key from topic to topic, with its state in a directory."""
 
+import json
 import sys
 
 import pathway as pw
@@ -14,7 +15,12 @@ settings = {
 
 
 class Input(pw.Schema):
-    id: int
+    number: int  # "id" is a name of Pathway's own
+
+
+@pw.udf
+def double(number: int) -> bytes:
+    return json.dumps({"id": number, "double": 2 * number}).encode()
 
 
 records = pw.io.kafka.read(
@@ -22,11 +28,12 @@ records = pw.io.kafka.read(
     topic=source,
     format="json",
     schema=Input,
+    json_field_paths={"number": "/id"},
     autocommit_duration_ms=100,
     name="records",
 )
-doubled = records.select(pw.this.id, double=pw.this.id * 2)
-pw.io.kafka.write(doubled, settings, topic_name=target, format="json")
+doubled = records.select(value=double(pw.this.number))
+pw.io.kafka.write(doubled, settings, topic_name=target, format="raw", value=doubled.value)
 backend = pw.persistence.Backend.filesystem(state_dir)
 pw.run(
     monitoring_level=pw.MonitoringLevel.NONE,
