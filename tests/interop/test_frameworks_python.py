@@ -127,6 +127,48 @@ def test_kombu(bootstrap: str, name: str, tmp_path: Path, compatibility: Compati
         assert done().total() <= count + 1  # each is acknowledged on its own
 
 
+def test_celery(bootstrap: str, name: str, tmp_path: Path, compatibility: Compatibility) -> None:
+    """Send tasks to workers that acknowledge them when done; a worker killed: every task done, and
+    repeated only what was not acknowledged.
+    """
+    compatibility("Celery", version_of("celery"), "Python")
+    results, count = f"{name}.results", 200
+    create_topics(bootstrap, name, results, partitions=1)
+    words = (bootstrap, name, results, count)
+    with python_program("celery_app.py", tmp_path / "send.log", "send", *words) as sender:
+        assert sender.process.wait(120) == 0, sender.said()
+
+    def start(life: str) -> Program:
+        return python_program("celery_app.py", tmp_path / f"{life}.log", "work", *words)
+
+    with Reader(bootstrap, results) as reader:
+        with start("first") as first:
+            reader.until(lambda: reader.count >= count // 10, first)
+            first.kill()
+        with start("second") as second:
+            reader.until(lambda: len(reader.ids) >= count, second)
+        assert set(reader.ids) == set(range(count))
+        assert reader.count <= count + 1
+
+
+def test_pathway(
+    bootstrap: str, topics: tuple[str, str], tmp_path: Path, compatibility: Compatibility
+) -> None:
+    """Transform a topic into another with snapshots of its position; the process killed and
+    started again: a result for every record, and repeated ones only since the last snapshot.
+    """
+    compatibility("Pathway", version_of("pathway"), "Python")
+
+    def start(life: str) -> Program:
+        log = tmp_path / f"{life}.log"
+        return python_program("path_way.py", log, bootstrap, "pathway", *topics, tmp_path / "state")
+
+    reader = run_and_kill(bootstrap, *topics, start)
+    assert_counted_at_least_once(reader)
+    results = [each for values in reader.values.values() for each in values]
+    assert all(each["double"] == 2 * each["id"] for each in results)
+
+
 def body_id(message: dict) -> int:
     """Return the id in the body of kombu's message, which is JSON in base64."""
     number: int = json.loads(base64.b64decode(message["body"]))["id"]

@@ -367,14 +367,14 @@ class Cluster:
                 wires.delay(other, one, latency_ms / 1000)
 
     def heal(self, number: int | None = None) -> None:
-        """Restore all traffic, or that of one broker, as it was at the start."""
+        """Restore all traffic; with a number, end what cuts off this broker, slow or not."""
         if number is None:
             self._wires_of().heal()
             return
         wires = self._wires_of(number)
         for other in self._others_of(number):
-            wires.restore(number, other)
-            wires.restore(other, number)
+            wires.join(number, other)
+            wires.join(other, number)
 
     @property
     def records_sent(self) -> int:

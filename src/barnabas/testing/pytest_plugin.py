@@ -177,17 +177,18 @@ def barnabas_own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     many brokers as its faults name. A fault that did not happen fails a test that passed otherwise.
     """
     faults = list(_faults_of(request.node))
-    brokers = request.config.getoption("--barnabas-brokers")
-    brokers = max([brokers, *(fault.brokers_min for fault in faults)])
-    given: dict[str, Any] = {"wired": bool(faults)}
-    for mark in request.node.iter_markers("barnabas"):
-        given = {
-            **given,
-            **mark.kwargs,
-            **dict(zip(("brokers", "options"), mark.args, strict=False)),
-        }
-        break  # the nearest one counts
-    with _new(request.config)(given.pop("brokers", brokers), **given) as cluster:
+    named = max((fault.brokers_min for fault in faults), default=1)
+    brokers = max(request.config.getoption("--barnabas-brokers"), named)
+    given: dict[str, Any] = {"brokers": brokers, "wired": bool(faults)}
+    mark = request.node.get_closest_marker("barnabas")
+    if mark is not None:
+        given |= dict(zip(("brokers", "options"), mark.args, strict=False)) | mark.kwargs
+    if given["brokers"] < named:
+        raise pytest.UsageError(
+            f"{request.node.nodeid}: mark barnabas: brokers={given['brokers']}: must be at least"
+            f" {named}, because a fault names broker {named - 1}"
+        )
+    with _new(request.config)(**given) as cluster:
         if not faults:
             yield cluster
             return

@@ -84,18 +84,21 @@ class Wires:
         """Have all traffic from one node to another take longer; 0 ends that."""
         self._loop.call_soon_threadsafe(self._delays_s.__setitem__, (source, target), seconds)
 
-    def restore(self, source: int, target: int) -> None:
-        """End the cut and the delay of one direction."""
-        self._loop.call_soon_threadsafe(self._restore, [(source, target)])
+    def join(self, source: int, target: int) -> None:
+        """End the cut of one direction."""
+        self._loop.call_soon_threadsafe(self._join, source, target)
 
     def heal(self) -> None:
-        """Restore all traffic."""
-        self._loop.call_soon_threadsafe(self._restore, None)
+        """End every cut and every delay."""
+        self._loop.call_soon_threadsafe(self._heal)
 
-    def _restore(self, wires: list[tuple[int, int]] | None) -> None:
-        for wire in wires if wires is not None else [*self._cut, *self._delays_s]:
-            self._cut.discard(wire)
-            self._delays_s.pop(wire, None)
+    def _join(self, source: int, target: int) -> None:
+        self._cut.discard((source, target))
+        self._wake()
+
+    def _heal(self) -> None:
+        self._cut.clear()
+        self._delays_s.clear()
         self._wake()
 
     def _wake(self) -> None:

@@ -180,8 +180,12 @@ def test_wrong_marks_are_rejected(run: Run) -> None:
         f"@pytest.mark.barnabas_{mark}\ndef test_{number}(barnabas_own_cluster): ...\n"
         for number, mark in enumerate(marks)
     )
-    ran = run(f"import pytest\n{tests}")
-    ran.assert_outcomes(errors=len(marks))
+    few = (
+        "@pytest.mark.barnabas(1)\n@pytest.mark.barnabas_partition(0, 2)\n"
+        "def test_few(barnabas_own_cluster): ...\n"
+    )
+    ran = run(f"import pytest\n{tests}{few}")
+    ran.assert_outcomes(errors=len(marks) + 1)
     ran.stdout.fnmatch_lines(
         [
             "*mark barnabas_burn: must be one of barnabas_kill, barnabas_stop, *",
@@ -189,6 +193,7 @@ def test_wrong_marks_are_rejected(run: Run) -> None:
             "*mark barnabas_kill: kill(0): for_s=-1: must be at least 0",
             "*mark barnabas_slow: * missing 1 required positional argument: 'latency_ms'",
             "*mark barnabas_kill: kill(-1): brokers are counted from 0",
+            "*brokers=1: must be at least 3, because a fault names broker 2",
         ]
     )
 

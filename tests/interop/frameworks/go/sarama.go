@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -57,6 +58,7 @@ func copyWithSarama(ctx context.Context, work job) error {
 	config.Consumer.Group.Session.Timeout = 6 * time.Second
 	config.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
 	config.Producer.Idempotent = true
+	config.Producer.Transaction.Timeout = 10 * time.Second
 	config.Producer.RequiredAcks = sarama.WaitForAll
 	config.Net.MaxOpenRequests = 1
 	group, err := sarama.NewConsumerGroup([]string{work.bootstrap}, work.group, config)
@@ -65,7 +67,11 @@ func copyWithSarama(ctx context.Context, work job) error {
 	}
 	defer group.Close()
 	for {
-		if err := group.Consume(ctx, []string{work.source}, &transfer{work: work, config: config}); err != nil {
+		err := group.Consume(ctx, []string{work.source}, &transfer{work: work, config: config})
+		if errors.Is(err, sarama.ErrUnstableOffsetCommit) {
+			// A killed process left a transaction open, which ends by its timeout.
+			time.Sleep(100 * time.Millisecond)
+		} else if err != nil {
 			return err
 		}
 	}
