@@ -159,6 +159,20 @@ def _topic_id(broker: Broker, name: str) -> Uuid:
     return ZERO_UUID if topic is None else topic.topic_id
 
 
+def _lag_seconds(broker: Broker, group: str) -> Mapping[tuple[str, int], float]:
+    """Return the lag in seconds of a group that this broker coordinates, where it is known."""
+    monitoring = broker.parts.monitoring
+    lags = monitoring.consumer_lag
+    if lags.watch():
+        monitoring.refresh()
+    return {
+        (row.key.topic, row.key.partition): row.seconds
+        for coordinator in lags.coordinators()
+        for row in lags.of(coordinator, group)
+        if row.seconds is not None
+    }
+
+
 async def _behind(broker: Broker) -> list[tuple[str, float]]:
     """Return the groups with members here that are far behind, the worst first."""
     monitoring = broker.parts.monitoring
@@ -180,17 +194,3 @@ async def _behind(broker: Broker) -> list[tuple[str, float]]:
                 looked_at = 0
                 await asyncio.sleep(0)
     return sorted(found, key=lambda each: -each[1])
-
-
-def _lag_seconds(broker: Broker, group: str) -> Mapping[tuple[str, int], float]:
-    """Return the lag in seconds of a group that this broker coordinates, where it is known."""
-    monitoring = broker.parts.monitoring
-    lags = monitoring.consumer_lag
-    if lags.watch():
-        monitoring.refresh()
-    return {
-        (row.key.topic, row.key.partition): row.seconds
-        for coordinator in lags.coordinators()
-        for row in lags.of(coordinator, group)
-        if row.seconds is not None
-    }

@@ -272,7 +272,7 @@ async def _abort(given: Given, client: ClusterClient) -> int:
 
 
 async def _find_hanging(given: Given, client: ClusterClient) -> int:
-    from barnabas.cli.hanging import find_hanging
+    from barnabas.admin.hanging import find_hanging
 
     topic, partition = given["topic"], given["partition"]
     if topic is None and given["broker-id"] is None:
