@@ -16,6 +16,8 @@ from barnabas.admin.transactions import (
     open_transactions,
 )
 from barnabas.client.cluster_client import ClusterClient
+from barnabas.model.error_codes import ErrorCode
+from barnabas.model.errors import RequestError
 from barnabas.model.ids import TopicPartition
 
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
@@ -43,9 +45,12 @@ async def find_hanging(
 async def _partitions(
     client: ClusterClient, topic: str | None, broker_id: int | None
 ) -> list[TopicPartition]:
+    views = await describe_topics(client, None if topic is None else [topic])
+    if topic is not None and views[0].error is not ErrorCode.NONE:
+        raise RequestError(views[0].error, f"topic {topic!r}: {views[0].error.meaning}")
     return [
         TopicPartition(view.name, index)
-        for view in await describe_topics(client, None if topic is None else [topic])
+        for view in views
         for index, partition in sorted(view.partitions.items())
         if broker_id in (None, partition.leader_id)
     ]

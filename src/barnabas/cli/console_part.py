@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,6 +24,12 @@ from barnabas.model.visitor import Mode
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
     from barnabas.config.broker import BrokerOptions
+
+
+BEHIND_S = 60.0
+"""Groups that are so far behind are told of."""
+SLICE = 1000
+"""Partitions that are looked at before the loop may run again."""
 
 
 def console_address(options: BrokerOptions) -> ConsoleAddress | None:
@@ -73,6 +80,7 @@ class BrokerConsole:
             reached_by=partial(_reached_by, broker),
             diary=partial(_entries, self._diary),
             lag_seconds=partial(_lag_seconds, broker),
+            behind=partial(_behind, broker),
             requests=RequestView(
                 broker.parts.request_metrics,
                 broker.parts.network,
@@ -171,3 +179,26 @@ def _lag_seconds(broker: Broker, group: str) -> Mapping[tuple[str, int], float]:
         for row in lags.of(coordinator, group)
         if row.seconds is not None
     }
+
+
+async def _behind(broker: Broker) -> list[tuple[str, float]]:
+    """Return the groups with members here that are far behind, the worst first."""
+    monitoring = broker.parts.monitoring
+    lags = monitoring.consumer_lag
+    if lags.watch():
+        monitoring.refresh()
+    found = []
+    looked_at = 0
+    for coordinator in lags.coordinators():
+        for name, group in list(coordinator.groups.items()):
+            if not group.members:
+                continue  # nobody reads, so nobody is behind
+            rows = lags.of(coordinator, name)
+            seconds = max((each.seconds for each in rows if each.seconds is not None), default=0.0)
+            if seconds >= BEHIND_S:
+                found.append((name, seconds))
+            looked_at += 1 + len(rows)
+            if looked_at >= SLICE:
+                looked_at = 0
+                await asyncio.sleep(0)
+    return sorted(found, key=lambda each: -each[1])

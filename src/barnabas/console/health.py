@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from barnabas.console.rendering import duration, visible
+from barnabas.console.segments import segment
 from barnabas.console.window import Directory, Health, Sample
 
 NAMED_MAX = 3
@@ -44,6 +46,7 @@ def findings(
     health: Health,
     directories: Collection[Directory],
     history: Sequence[Sample],
+    behind: Sequence[tuple[str, float]] = (),
 ) -> list[Finding]:
     """Return what is wrong, the worst first; one good sentence if nothing is."""
     found: list[Finding] = []
@@ -101,6 +104,7 @@ def findings(
         )
     found += _of_directories(directories)
     found += _of_load(history)
+    found += _of_groups(behind)
     if not found:
         found.append(
             Finding(
@@ -137,6 +141,24 @@ def _of_directories(directories: Collection[Directory]) -> list[Finding]:
                 )
             )
     return found
+
+
+def _of_groups(behind: Sequence[tuple[str, float]]) -> list[Finding]:
+    if not behind:
+        return []
+    worst = ", ".join(
+        f"{visible(name)} ({duration(seconds * 1000)})" for name, seconds in behind[:NAMED_MAX]
+    )
+    more = f" and {len(behind) - NAMED_MAX} more" if len(behind) > NAMED_MAX else ""
+    return [
+        Finding(
+            "warn",
+            f"{_count(len(behind), 'group')} far behind: {worst}{more}.",
+            "See whether the members are alive and whether the lag falls. More members read more "
+            "partitions at a time.",
+            f"/groups/{segment(behind[0][0])}" if len(behind) == 1 else "/groups",
+        )
+    ]
 
 
 def _of_load(history: Sequence[Sample]) -> list[Finding]:

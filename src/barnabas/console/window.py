@@ -84,6 +84,12 @@ class Window(Protocol):
     async def diary(self, limit: int = 100, wanted: Concerns | None = None) -> Diary:
         """Return the newest entries of the cluster's diary: all, or those that are wanted."""
 
+    async def behind(self) -> Sequence[tuple[str, float]]:
+        """Return the groups with members that this broker coordinates and that are far behind.
+
+        With the seconds of the partition that is most behind, the worst first.
+        """
+
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, where it is known."""
 

@@ -66,3 +66,22 @@ def test_every_problem_has_advice() -> None:
     found = findings(totals, replace(FINE, controller_id=-1), [replace(DISK, online=False)], [])
     assert len(found) == 4
     assert all(each.advice for each in found)
+
+
+def test_groups_that_are_far_behind_are_named_the_worst_first() -> None:
+    behind = [("a", 7200.0), ("b\u202e", 300.0), ("c", 100.0), ("d", 61.0)]
+    [found] = findings(TOTALS, FINE, [DISK], [], behind)
+    assert found.level == "warn"
+    assert found.text == (
+        "4 groups far behind: a (2 h), b⟨U+202E⟩ (5 min), c (1 min 40 s) and 1 more."
+    )
+    assert found.link == "/groups"
+    [found] = findings(TOTALS, FINE, [DISK], [], [("a/b", 90.0)])
+    assert found.text == "1 group far behind: a/b (1 min 30 s)."
+    assert found.link == "/groups/a%2Fb"
+
+
+def test_partitions_that_reject_producers() -> None:
+    assert levels(TOTALS, replace(FINE, under_min_isr_count=1)) == [
+        "bad: 1 partition led by this broker with fewer in-sync replicas than min.insync.replicas."
+    ]

@@ -100,6 +100,20 @@ def test_searches_and_errors_repeat_what_was_typed_safely(hostile: Site, name: s
         f"/topics/{segment(name)}",
         f"/transactions/{segment(name)}",
         f"/login?next={quote(name)}",
+        f"/why?of=group&name={quote(name)}",
+        f"/why?of={quote(name)}&name=x",
+        f"/why?of=client&name={quote(name)}",
+        f"/diary?q={quote(name)}&kind={quote(name)}",
+        f"/logs?q={quote(name)}&logger={quote(name)}&level={quote(name)}",
+        f"/reassign?topic={quote(name)}",
+        f"/hanging-transactions?topic={quote(name)}",
+        f"/users?of={quote(name)}",
+        f"/quotas?user={quote(name)}&key={quote(name)}&value={quote(name)}",
+        f"/acls?rule-principal={quote(name)}&rule-name={quote(name)}&rule-host={quote(name)}",
+        f"/clients?q={quote(name)}&sort={quote(name)}",
+        f"/clients/{segment(name)}",
+        f"/pipelines?q={quote(name)}&after={quote(name)}",
+        f"/elections?sort={quote(name)}",
     ):
         answer = hostile.get(path)
         assert answer.status_code < 500, path

@@ -75,6 +75,7 @@ class ConsoleWindow:
         reached_by: Callable[[], tuple[str, str]],
         diary: Callable[[int, Concerns | None], Awaitable[Diary]] | None = None,
         lag_seconds: Callable[[str], Mapping[tuple[str, int], float]] | None = None,
+        behind: Callable[[], Awaitable[Sequence[tuple[str, float]]]] | None = None,
         requests: RequestView | None = None,
     ) -> None:
         """`reached_by` names the listener whose addresses are shown, and this broker's own host."""
@@ -89,6 +90,7 @@ class ConsoleWindow:
         self._reached_by = reached_by
         self._diary = diary
         self._lag_seconds = lag_seconds
+        self._behind = behind
         self._requests = requests
         self._lines = LineRing()
         self._started_ms = wall_ms()
@@ -203,6 +205,10 @@ class ConsoleWindow:
     async def diary(self, limit: int = 100, wanted: Concerns | None = None) -> Diary:
         """Return entries of the diary."""
         return Diary(()) if self._diary is None else await self._diary(limit, wanted)
+
+    async def behind(self) -> Sequence[tuple[str, float]]:
+        """Return the groups here that are far behind, and how many seconds."""
+        return () if self._behind is None else await self._behind()
 
     def lag_seconds(self, group: str) -> Mapping[tuple[str, int], float]:
         """Return the lag in seconds of a group's partitions, as far as it is known."""

@@ -64,7 +64,13 @@ async def seen(context: Context, request: Request) -> dict[str, Any]:
     if not whole:
         health = replace(health, under_min_isr_count=0)
     return {
-        "findings": findings(totals, health, window.directories() if whole else (), history),
+        "findings": findings(
+            totals,
+            health,
+            window.directories() if whole else (),
+            history,
+            await window.behind() if whole else (),
+        ),
         "totals": totals,
         "brokers": window.brokers(),
         "controller_id": health.controller_id,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tests.unit.broker.serving import Serving
 from tests.unit.console.site import Site, text_of
 
+from barnabas.aio import AIOKafkaConsumer
+from barnabas.cli import console_part
 from barnabas.console import live
 from barnabas.console.pages import overview
+from barnabas.model.ids import TopicPartition
 
 
 def test_a_healthy_cluster_says_so(site: Site) -> None:
@@ -39,3 +45,30 @@ def test_its_live_part_is_streamed(site: Site, monkeypatch: pytest.MonkeyPatch) 
     answer = site.get("/?live=yes")
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.text.startswith("data: <h2>Health</h2>\n")
+
+
+def test_a_group_whose_members_are_behind_is_told(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_part, "BEHIND_S", 0.0)
+    site.create_topic("followed")
+    site.commit("empty", "followed", 0)
+    assert site.run(site.window.behind()) == []
+    consumer = site.run(_joined(site.serving))
+    try:
+        behind = site.run(site.window.behind())
+        assert [name for name, _ in behind] == ["late"]
+        assert "1 group far behind: late" in text_of(site.page("/"))
+        assert 'href="/groups/late"' in site.page("/")
+    finally:
+        site.run(consumer.stop())
+
+
+async def _joined(serving: Serving) -> Any:
+    host, port = serving.address
+    consumer = AIOKafkaConsumer(
+        "followed", bootstrap_servers=f"{host}:{port}", group_id="late", enable_auto_commit=False
+    )
+    await consumer.start()
+    await consumer.commit({TopicPartition("followed", 0): 0})
+    return consumer
