@@ -65,7 +65,7 @@ def confirm(tab: Tab, button: str, *shown: str) -> None:
 
 def test_a_topic_is_created(tab: Tab, admin: AdminClient) -> None:
     tab.open("/topics")
-    with tab.page.expect_navigation():
+    with tab.page.expect_event("load"):
         tab.page.get_by_role("link", name="Create a topic").click()
     tab.field("Name").fill("made-here")
     tab.field("Partitions (empty: num.partitions)").fill("4")
@@ -169,7 +169,7 @@ def test_a_topic_is_moved_with_a_preview(tab: Tab, admin: AdminClient, make: Mak
     name = make("topic-moved", 3, replica_assignment=[[0], [0], [0]], replicas=-1, records=50)
     tab.open(f"/topics/{name}")
     part = tab.unfold("Move it to other brokers")
-    with tab.page.expect_navigation():
+    with tab.page.expect_event("load"):
         part.get_by_role("link", name="Propose moves").click()
     part = tab.unfold("Spread topics over brokers")
     assert tab.field("Topics", part).input_value() == name
@@ -297,7 +297,7 @@ def test_a_transaction_is_aborted(
     assert span(admin, topic, isolation=IsolationLevel.READ_COMMITTED)[1] == 0
     tab.open("/transactions")
     tab.see(name, "Ongoing")
-    with tab.page.expect_navigation():
+    with tab.page.expect_event("load"):
         tab.page.get_by_role("link", name=name).first.click()
     tab.press("Preview an abort")
     confirm(tab, "Abort it", topic)
