@@ -5,10 +5,10 @@ What the cluster has is asked through librdkafka, and what a log has is read thr
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 from urllib.parse import quote
 
-import kafka
 import pytest
 from confluent_kafka import (
     IsolationLevel,
@@ -25,11 +25,16 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from kafka.admin import KafkaAdminClient
 from tests.system.console import contents
 from tests.system.console.asking import DEADLINE_S, Make, committed, config_of, span, wait_for
 from tests.system.console.chromium import Tab
 from tests.system.console.cluster import ConsoleCluster
+
+with warnings.catch_warnings():
+    # kafka-python reads its message definitions in a way that Python 3.11 frowns at.
+    warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
+    import kafka
+    from kafka.admin import KafkaAdminClient
 
 pytestmark = [
     pytest.mark.system,
