@@ -43,13 +43,15 @@ RECORDS = 10_000_000
 TOPIC, PARTITIONS = "history", 4
 RATE, SIZE = 1000, 100
 FIRST_HIT_S_MAX, P99_TIMES_MAX = 1.0, 1.5
+OLDEST, NEWEST = {"event": "oldest", "balance": -1}, {"event": "newest", "balance": -2}
 SEARCHES = {
-    "text": 'q="{}"',
-    "JSON path": 'q=value.event = "{}"',
+    "text": ('q="newest"', 'q="oldest"'),
+    "JSON path": ("q=value.balance <= -2", "q=value.balance < 0 and value.balance > -2"),
 }
+"""Filters that only the newest record passes, and only the oldest."""
 NEVER = {
     "text": 'q="is in no record"',
-    "JSON path": "q=value.balance < 0",
+    "JSON path": "q=value.balance < -2",
 }
 MORE = re.compile(r'id="more"[^>]* hx-get="([^"]+)"')
 ROWS = re.compile(r'<a href="[^"]*/\d+/\d+\?')
@@ -88,10 +90,7 @@ def fill_topic(broker: RunningBroker, records: int) -> None:
     """Write a word, so many records, and another word."""
     now_ms = int(time.time() * 1000)
     batches = keyed_batches(100 * BATCH_RECORDS, "lz4")
-    words = [
-        build_batch([(now_ms, None, json.dumps({"event": each}).encode())])
-        for each in ("oldest", "newest")
-    ]
+    words = [build_batch([(now_ms, None, json.dumps(each).encode())]) for each in (OLDEST, NEWEST)]
     create_topic(broker, TOPIC, PARTITIONS)
     many = itertools.islice(itertools.cycle(batches), records // BATCH_RECORDS)
     fill(broker, TOPIC, [(0, words[0])])
@@ -222,10 +221,10 @@ def show_search(pages: Pages, broker: RunningBroker, scale: Scale, console: Cons
     )
     for head in ("filter", "newest found, ms", "oldest found, s", "records/s", "CPU, s", "answers"):
         table.add_column(head, justify="left" if head == "filter" else "right")
-    for name, query in SEARCHES.items():
-        first_hits(pages, query.format("newest"), 1)  # the pages are loaded
-        times = first_hits(pages, query.format("newest"), max(scale.rounds, 5))
-        took, cpu, answers = whole_search(pages, broker, query.format("oldest"))
+    for name, (newest, oldest) in SEARCHES.items():
+        first_hits(pages, newest, 1)  # the pages are loaded
+        times = first_hits(pages, newest, max(scale.rounds, 5))
+        took, cpu, answers = whole_search(pages, broker, oldest)
         rate = f"{scale.records / took:,.0f}"
         table.add_row(name, spread(times, 1000, 0), f"{took:.1f}", rate, f"{cpu:.1f}", str(answers))
     console.print(table)

@@ -155,9 +155,9 @@ class Tab:
         return part
 
     def press(self, button: str, within: Locator | None = None) -> None:
-        """Press a button that sends a form, and wait for the answer."""
+        """Press a button that sends a form, and wait for the answer, which is another document."""
         place = within or self.page.locator("main")
-        with self.page.expect_navigation(wait_until="load"):
+        with self.page.expect_event("load"):
             place.get_by_role("button", name=button, exact=True).click()
         self.check()
 

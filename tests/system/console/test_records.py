@@ -99,7 +99,7 @@ def test_new_records_are_shown_as_they_come(
 ) -> None:
     name = make("followed")
     tab.open(f"/topics/{name}/records")
-    with tab.page.expect_navigation():
+    with tab.page.expect_event("load"):
         tab.page.get_by_role("link", name="Live").click()
     tab.see("The last 100 rows")
     for number in range(3):
@@ -122,7 +122,7 @@ def test_a_page_follows_what_it_shows(tab: Tab, admin: AdminClient, make: Make) 
 def test_a_record_is_produced(tab: Tab, make: Make, cluster_options: dict[str, Any]) -> None:
     name = make("produced-to", 2)
     tab.open(f"/topics/{name}/records")
-    with tab.page.expect_navigation():
+    with tab.page.expect_event("load"):
         tab.page.get_by_role("link", name="Produce a record").click()
     tab.field("Partition; empty: the key decides").fill("1")
     tab.field("Key", tab.page.locator("fieldset").nth(0)).fill("größe")
@@ -156,7 +156,7 @@ def test_records_are_sent_again_edited_too(
     assert [each.value() for each in found] == [b"value-1", b"value-3"]
     assert found[0].headers() == [("n", b"1"), ("again", b"yes")]
     tab.open(f"/topics/{name}/0/4")
-    with tab.page.expect_navigation():
+    with tab.page.expect_event("load"):
         tab.page.get_by_role("link", name="Send again, edited").click()
     tab.page.locator("#target").fill(target)
     tab.field("Value", tab.page.locator("fieldset").nth(1)).fill("edited")
