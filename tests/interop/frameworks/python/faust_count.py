@@ -12,7 +12,8 @@ app = faust.App(
     datadir=data_dir,
     topic_partitions=4,
     topic_replication_factor=1,
-    processing_guarantee="exactly_once",  # the other one loses records that it fetched before its own seek
+    # The other one loses records that it fetched before its own seek.
+    processing_guarantee="exactly_once",
     broker_session_timeout=6.0,
     broker_heartbeat_interval=1.0,
     broker_commit_interval=0.2,
