@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(700)]
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples" / "testing").glob("test_*.py"))
@@ -38,7 +38,7 @@ def test_an_example_passes(
         pytest.importorskip("pyspark")
         monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     (pytester.path / example.name).write_text(example.read_text())
-    pytester.runpytest_subprocess(*options, timeout=240).assert_outcomes(
+    pytester.runpytest_subprocess(*options, timeout=600).assert_outcomes(
         passed=PASSED[example.stem]
     )
 
