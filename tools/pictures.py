@@ -185,7 +185,7 @@ def read(
 
 def shrink(source: Path, target: Path) -> None:
     """Write a picture with fewer colours."""
-    command = ["pngquant", "--force", "--strip", "--speed", "1", "--quality", "60-95"]
+    command = ["pngquant", "--force", "--strip", "--quality", "60-95"]
     subprocess.run([*command, "--output", str(target), str(source)], check=True)
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1000:.0f} kB")
 
