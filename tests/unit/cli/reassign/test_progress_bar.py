@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from contextlib import redirect_stderr
 
 import pytest
 
@@ -18,41 +20,37 @@ class Terminal(io.StringIO):
         return True
 
 
-def moving(number: int, copied: int, total: int) -> Progress:
-    return Progress(TopicPartition("t", number), (1, 2), (2,), total > 0, copied, total, (2,))
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+@pytest.fixture(autouse=True)
+def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("TERM", "xterm"), ("COLUMNS", "100")):
         monkeypatch.setenv(name, value)
     for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
-    found = Terminal()
-    monkeypatch.setattr("sys.stderr", found)
-    return found
 
 
-def test_what_is_done_still_counts(terminal: Terminal) -> None:
-    with progress_bar() as show:
-        show([moving(0, 0, 1024), moving(1, 512, 1024)])
-        show([moving(0, 0, 0), moving(1, 768, 1024)])
-    last = terminal.getvalue().rpartition("partitions being reassigned: ")[2]
+def moving(number: int, copied: int, total: int) -> Progress:
+    return Progress(TopicPartition("t", number), (1, 2), (2,), total > 0, copied, total, (2,))
+
+
+def drawn(*looks: Sequence[Progress], onto: io.StringIO) -> str:
+    with redirect_stderr(onto), progress_bar() as show:
+        for progress in looks:
+            show(progress)
+    return onto.getvalue()
+
+
+def test_what_is_done_still_counts() -> None:
+    looks = [[moving(0, 0, 1024), moving(1, 512, 1024)], [moving(0, 0, 0), moving(1, 768, 1024)]]
+    last = drawn(*looks, onto=Terminal()).rpartition("partitions being reassigned: ")[2]
     assert last.startswith("1 "), "one of them is done"
     assert "1.8/2.0 KiB" in last, "2048 bytes in all, of which 256 are left"
 
 
-def test_empty_partitions_are_a_full_bar(terminal: Terminal) -> None:
-    with progress_bar() as show:
-        show([moving(0, 0, 0)])
-    last = terminal.getvalue().rpartition("partitions being reassigned: ")[2]
+def test_empty_partitions_are_a_full_bar() -> None:
+    last = drawn([moving(0, 0, 0)], onto=Terminal()).rpartition("partitions being reassigned: ")[2]
     assert last.startswith("0 ")
     assert "1/1 bytes" in last
 
 
-def test_a_file_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    file = io.StringIO()
-    monkeypatch.setattr("sys.stderr", file)
-    with progress_bar() as show:
-        show([moving(0, 1, 2)])
-    assert file.getvalue() == ""
+def test_a_file_gets_nothing() -> None:
+    assert drawn([moving(0, 1, 2)], onto=io.StringIO()) == ""
