@@ -245,5 +245,5 @@ def test_the_state_of_a_broker(tmp_path: Path) -> None:
         return list(dict.fromkeys(states)), states[-1]
 
     seen, last = asyncio.run(story())
-    assert seen == [0, 1, 2, 3, 7]
+    assert seen == [0, 1, 2, 3, 6, 7]
     assert last == BrokerState.NOT_RUNNING
