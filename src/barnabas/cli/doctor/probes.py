@@ -123,7 +123,8 @@ async def handshake(access: Access, address: Address) -> Tls:
             step = access.step_after(failure)
             if is_about_protocol(failure):
                 step = (
-                    "the server does not seem to speak TLS there: connect to the port of a TLS listener, or "
+                    "the server does not seem to speak TLS there: connect to the port of a TLS "
+                    "listener, or "
                     f"set security.protocol=PLAINTEXT or SASL_PLAINTEXT {access.where}"
                 )
             return Tls(str(address), failure=str(failure), step=step)

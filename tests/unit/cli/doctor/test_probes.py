@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 from tests.network.scripted_broker import CLOSE, Script, ScriptedBroker
 
-from barnabas.cli.doctor import probes
+from barnabas.cli.doctor.connecting import Advertised, ClusterView, Versions
 from barnabas.cli.doctor.probes import (
     Access,
     negotiate,
@@ -89,7 +89,7 @@ def test_each_address_is_tried() -> None:
 
 @pytest.mark.parametrize("lacks", [(), (FetchRequest,), (ProduceRequest, ListOffsetsRequest)])
 def test_what_clients_need_is_looked_for(lacks: tuple[type, ...]) -> None:
-    async def ask(address: Address) -> probes.Versions:
+    async def ask(address: Address) -> Versions:
         versions, connection = await negotiate(ACCESS, address)
         assert connection is not None
         connection.abort()
@@ -113,7 +113,7 @@ def test_a_broker_without_tls_does_not_speak_it() -> None:
     assert at_broker({}, lambda address: speaks_tls(address, TIMEOUT_MS)) is False
 
 
-async def viewed(address: Address) -> probes.ClusterView:
+async def viewed(address: Address) -> ClusterView:
     connection = await ACCESS.open(address)
     try:
         return (await view_cluster(ACCESS, connection))[0]
@@ -140,7 +140,7 @@ def test_where_a_login_is_wanted_the_options_for_it_are_named() -> None:
 
 
 def test_a_visit_tells_who_is_there_and_who_else_is_sent_there() -> None:
-    async def visited(address: Address) -> probes.Advertised:
+    async def visited(address: Address) -> Advertised:
         view = ClientMetadata()
         view.brokers = {n: BrokerAddress(n, *address) for n in (1, 2)}
         view.brokers[3] = BrokerAddress(3, "elsewhere", 1)
