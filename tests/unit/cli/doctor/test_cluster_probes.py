@@ -76,7 +76,7 @@ def test_the_newest_reason_of_the_diary_is_given() -> None:
     leaders, _, _ = judged(topic("t", (-1, (1,), ())), entries=entries)
     [sick] = leaders.leaderless
     assert sick.why is not None
-    assert sick.why.startswith("partition.offline"), "its data are too few for a sentence"
+    assert sick.why.startswith("partition.offline"), "not the shrinking before it"
 
 
 class FakeCluster:

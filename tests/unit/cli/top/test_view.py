@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from barnabas.cli.interruption import INTERRUPTION
+from barnabas.cli.top.screen import Line
 from barnabas.cli.top.view import MAIN_SCREEN, View
 
 PATIENCE_S = 20.0
@@ -100,7 +101,7 @@ def test_drawing_keys_and_the_way_back(terminal: Terminal, monkeypatch: pytest.M
         with told.view() as view:
             assert view.size == (40, 6)
             assert terminal.mode != before, "keys come without Enter"
-            view.show([("barnabas top", "title"), ("x" * 60, ""), ("lost", "bad")])
+            view.show([Line("barnabas top", "title"), Line("x" * 60), Line("lost", "bad")])
             terminal.wait_for(b"lost")
             terminal.press(b"hq")
             await told.until(lambda: "q" in told.keys)
@@ -147,7 +148,7 @@ def test_without_a_keyboard_it_is_only_drawn(
 
     async def session() -> None:
         with Session().view() as view:
-            view.show([("here", "note")])
+            view.show([Line("here", "note")])
             terminal.wait_for(b"here")
             assert terminal.mode == before
 
