@@ -35,6 +35,7 @@ class FakeCluster:
     """Topic t, whose partition 0 is led by broker 1 and partition 1 by broker 2."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.error = ErrorCode.NONE
         self.opened: list[OpenTransaction] = []
         self.known: list[DescribedTransaction | RequestError] = []
         self.looked_at: list[TopicPartition] = []
@@ -50,7 +51,7 @@ class FakeCluster:
             index: PartitionView(index, index + 1, 0, (1, 2), (1, 2), (), ErrorCode.NONE)
             for index in (1, 0)
         }
-        return [TopicView("t", b"i" * 16, False, views, ErrorCode.NONE)]
+        return [TopicView("t", b"i" * 16, False, views, self.error)]
 
     async def open_transactions(
         self, client: Any, partitions: list[TopicPartition]
@@ -115,3 +116,9 @@ def test_one_topic_and_one_leader(cluster: FakeCluster) -> None:
     found("t", 2)
     assert cluster.looked_at == [T1]
     assert cluster.topics == [None, ["t"]]
+
+
+def test_a_topic_that_does_not_exist_is_named(cluster: FakeCluster) -> None:
+    cluster.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    with pytest.raises(RequestError, match="topic 't'"):
+        found("t")

@@ -192,8 +192,8 @@ def test_a_replica_that_is_not_in_sync_and_why(cluster: FakeCluster) -> None:
     cluster.options = {"min.insync.replicas": ("2", ConfigSource.TOPIC)}
     cluster.dirs = {1: [LogDirectory("/d", None, (ReplicaSize(T0, 0, 1, False),), None, None)]}
     entries = [
-        entry("isr.shrink", "a", **{"from": [1, 2], "to": [2]}),
         entry("isr.shrink", "b", **{"from": [1, 2, 3], "to": [1, 2]}),
+        entry("isr.shrink", "a", **{"from": [1, 2], "to": [2]}),
     ]
     leader, first, third, rejected, empty = asyncio.run(partition_state(CLIENT, T0, entries))
     assert leader == (

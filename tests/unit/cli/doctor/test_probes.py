@@ -13,6 +13,7 @@ from tests.network.scripted_broker import CLOSE, Script, ScriptedBroker
 from barnabas.cli.doctor.connecting import Advertised, ClusterView, Versions
 from barnabas.cli.doctor.probes import (
     Access,
+    handshake,
     negotiate,
     reach,
     resolve,
@@ -111,6 +112,17 @@ def test_without_a_broker_there_is_no_connection() -> None:
 
 def test_a_broker_without_tls_does_not_speak_it() -> None:
     assert at_broker({}, lambda address: speaks_tls(address, TIMEOUT_MS)) is False
+
+
+def test_tls_to_a_broker_without_it_says_which_option_to_set() -> None:
+    tls = Access(
+        parse_client_options(AdminOptions, {"security.protocol": "SSL"}), "in a.properties", 20_000
+    )
+    found = at_broker({}, lambda address: handshake(tls, address))
+    assert found.version is None
+    assert found.failure
+    assert found.step is not None
+    assert "set security.protocol=PLAINTEXT or SASL_PLAINTEXT in a.properties" in found.step
 
 
 async def viewed(address: Address) -> ClusterView:

@@ -103,6 +103,7 @@ def test_drawing_keys_and_the_way_back(terminal: Terminal, monkeypatch: pytest.M
             assert terminal.mode != before, "keys come without Enter"
             view.show([Line("barnabas top", "title"), Line("x" * 60), Line("lost", "bad")])
             terminal.wait_for(b"lost")
+            assert terminal.seen.count(b"x") == 40, "what is too wide is cut, and not wrapped"
             terminal.press(b"hq")
             await told.until(lambda: "q" in told.keys)
             assert told.keys == ["h", "q"]
@@ -113,8 +114,6 @@ def test_drawing_keys_and_the_way_back(terminal: Terminal, monkeypatch: pytest.M
     asyncio.run(session())
     terminal.wait_for(MAIN_SCREEN[:8])
     assert terminal.seen.index(OTHER_SCREEN) < terminal.seen.index(b"barnabas top")
-    assert b"x" * 40 in terminal.seen
-    assert b"x" * 41 not in terminal.seen, "what is too wide is cut, and not wrapped"
 
 
 def test_a_process_that_ends_at_once_leaves_the_terminal_as_it_was(
