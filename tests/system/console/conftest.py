@@ -36,14 +36,14 @@ def site(zookeeper_classpath: str) -> Iterator[ConsoleCluster]:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser(site: ConsoleCluster) -> Iterator[Browser]:
-    """The browser; it starts after the cluster is filled, since it has a loop on this thread."""
+    """The browser of one file: its loop is on this thread, where other tests have theirs."""
     with chromium.chromium() as started:
         yield started
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def admin_tab(site: ConsoleCluster, browser: Browser) -> Iterator[Tab]:
     """A tab of the super user."""
     tab = Tab(browser, site.url(), accept_downloads=True)
@@ -62,7 +62,7 @@ def tab(make: Make, admin_tab: Tab) -> Iterator[Tab]:
     assert not complaints, complaints
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def alice_tab(site: ConsoleCluster, browser: Browser) -> Iterator[Tab]:
     """A tab of a user without any right."""
     tab = Tab(browser, site.url())

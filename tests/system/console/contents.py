@@ -69,7 +69,7 @@ def create_topics(admin: AdminClient) -> None:
         NewTopic(ORDERS, 6, 3, config={"retention.ms": "86400000"}),
         NewTopic(HOSTILE, 1, 3),
         NewTopic(HISTORY, 1, 1, config={"segment.bytes": "8388608"}),
-        NewTopic(JOURNAL, 2, 2, config={"cleanup.policy": "compact"}),
+        NewTopic(JOURNAL, 3, 2, config={"cleanup.policy": "compact"}),
     ]
     many = [
         NewTopic(f"team-{number % 40:02}.stream-{number:04}", PARTITIONS, 1)

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from tests.system.console import contents
 from tests.system.console.chromium import DESKTOP, PHONE, Tab
@@ -44,6 +45,8 @@ PAGES = (
     ("pipelines", "/pipelines"),
     ("transactions", "/transactions"),
     ("transactions-all", "/transactions?all=yes"),
+    ("transaction", f"/transactions/{contents.TRANSACTION}"),
+    ("hanging", "/hanging-transactions"),
     ("moves", "/reassign"),
     ("elections", "/elections"),
     ("acls", "/acls?principal=User%3Aalice&operation=READ&type=TOPIC&name=orders"),
@@ -146,6 +149,10 @@ def test_hostile_names_are_in_the_lists_as_what_they_are(
     [asked, *_] = cluster_options["bootstrap.servers"].split(",")
     rude = {**cluster_options, "bootstrap.servers": asked, "client.id": contents.SCRIPT}
     AdminClient(rude).list_topics(contents.ORDERS, timeout=60)
+    producer = Producer(rude)
+    for partition in range(3):  # this broker leads one of them, and knows who writes to that
+        producer.produce(contents.JOURNAL, b"{}", b"rude", partition)
+    assert producer.flush(60) == 0
     for path in ("/groups", "/brokers", "/requests", f"/topics/{contents.JOURNAL}"):
         tab.open(path)
         assert contents.SCRIPT in tab.text(), path
