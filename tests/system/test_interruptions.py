@@ -154,6 +154,10 @@ CASES = {
         lambda world: ["export", TOPIC, world.new("all.csv"), "--bootstrap", world.source],
         rf"{2 * RECORDS} records in 1 file, .*",
     ),
+    "perf": Case(on_source("perf", "produce", "produced", "--records", "1000")),
+    "doctor": Case(on_source("doctor")),
+    "completion": Case(lambda world: ["completion", "bash"]),
+    "tools": Case(lambda world: ["tools", "install", world.new("tools")]),
     "import": Case(
         lambda world: [
             *("import", str(world.folder / "lines.csv"), "produced"),

@@ -13,7 +13,9 @@ from tests.unit.cli.secured import PASSWORDS, Secured, secured_broker
 
 from barnabas.cli.main import COMMANDS, main
 
-WITHOUT_A_CLUSTER = {"start", "log", "demo", "security", "zookeeper-security"}
+WITHOUT_A_CLUSTER = {
+    *("start", "log", "demo", "security", "zookeeper-security", "completion", "tools")
+}
 """Commands that run a broker, or need none."""
 
 pytestmark = pytest.mark.system
@@ -250,6 +252,15 @@ def test_the_page(
     assert f"token {token['id']} expires at" in renewed
     assert f"token {token['id']} expired at" in expired
     assert (tmp_path / "job.properties").stat().st_mode & 0o777 == 0o600
+
+
+def test_measures_and_checks(command: Command, orders: str) -> None:
+    sent = command("perf", "produce", orders, "--records", "10", "--json")
+    assert [each["failures"] for each in json.loads(sent)] == [0]
+    found = json.loads(command("doctor", "--topic", orders, "--json"))
+    assert found["green"] > 0
+    assert found["red"] == 0
+    assert orders in command("top", "--once", "--interval", "0.05")
 
 
 def test_every_command_is_here() -> None:

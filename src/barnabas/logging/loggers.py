@@ -144,6 +144,7 @@ LOGGERS = (
     BrokerLogger("barnabas.metrics", "The metrics endpoint, and what it reads from other brokers."),
     BrokerLogger("barnabas.telemetry", "Metrics that clients push (KIP-714)."),
     BrokerLogger("barnabas.opentelemetry", "The export of metrics and traces by OpenTelemetry."),
+    BrokerLogger("barnabas.workers", "The supervisor of several brokers: starts, ends, restarts."),
     BrokerLogger("barnabas.console", "The web console: its listener, log-ins and changes."),
 )
 """In the order in which the reference page lists them."""

@@ -38,7 +38,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -94,6 +93,9 @@ class Member:
         return self.address[0], self.front
 
 
+NEVER_MS = 10**11
+"""A time that no test lasts."""
+
 RUNNING: WeakSet[Cluster] = WeakSet()
 """Clusters of this process that were started and not closed."""
 
@@ -119,10 +121,10 @@ class Cluster:
 
         `options` are broker options by their Kafka names; groups do not wait for more members
         unless `group.initial.rebalance.delay.ms` is set, the diary is kept in no topic unless
-        `barnabas.diary.enable` is, and records do not expire unless `log.retention.*` is set, or
-        the topic's retention. `racks` has the `broker.rack` of each broker, in order. `wired`
-        brokers talk to each other and to clients through proxies, which `partition`, `isolate` and
-        `slow` act on.
+        `barnabas.diary.enable` is, and records do not expire unless
+        `log.retention.check.interval.ms` is set. `racks` has the `broker.rack` of each broker, in
+        order. `wired` brokers talk to each other and to clients through proxies, which `partition`,
+        `isolate` and `slow` act on.
         `security` is the security protocol of all connections, those between brokers included.
         `zookeeper` is the address of a running server, for brokers in processes. With
         `metrics`, each broker serves its metrics over HTTP. `runner` replaces the way to run a
@@ -260,6 +262,8 @@ class Cluster:
                 self._choose_metrics_ports()
         chosen = self._chosen(number)
         if self._processes:  # each waits for nobody but its own process
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(len(chosen)) as pool:
                 list(pool.map(self._start, chosen))
         else:
@@ -283,7 +287,8 @@ class Cluster:
             "log.dirs": str(self.data_dir / f"broker-{member.number}"),
             "group.initial.rebalance.delay.ms": "0",  # tests need not wait for more members
             "barnabas.diary.enable": "false",  # a test has the topics that it makes
-            "log.retention.hours": "-1",  # and the records, with whatever timestamps it gives them
+            # And the records, with whatever timestamps it gives them.
+            "log.retention.check.interval.ms": str(NEVER_MS),
         }
         if member.metrics_port is not None:
             options["barnabas.metrics.listener"] = f"127.0.0.1:{member.metrics_port}"

@@ -25,6 +25,8 @@ from barnabas.model.query_progress import QueryProgress
 TOPICS, PARTITIONS = 2000, 5
 ORDERS, HOSTILE, HISTORY, JOURNAL = "orders", "hostile", "history", "journal"
 BILLING, PIPELINE, TRANSACTION = "billing", "daily-totals", "checkout-7"
+COMMITTED = "stock-3"
+"""A transactional id whose transaction is committed from the start."""
 LOT = 500
 DEADLINE_S = 120.0
 
@@ -88,6 +90,11 @@ def write_records(options: Mapping[str, Any], records: int) -> None:
     produce(shop, ORDERS, (order(number) for number in range(300)))
     for name in NAMES.values():  # clients whose names are hostile
         produce({**options, "client.id": name}, JOURNAL, [(name.encode(), b"{}", [])])
+    in_transactions = Producer({**options, "transactional.id": COMMITTED})
+    in_transactions.init_transactions(DEADLINE_S)
+    in_transactions.begin_transaction()
+    in_transactions.produce(JOURNAL, b"{}", b"committed")
+    in_transactions.commit_transaction(DEADLINE_S)
     rows = [
         (payload, payload, [(name, payload), (SCRIPT, payload[:200])])
         if len(payload) < 100_000

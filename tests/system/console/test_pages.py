@@ -45,7 +45,7 @@ PAGES = (
     ("pipelines", "/pipelines"),
     ("transactions", "/transactions"),
     ("transactions-all", "/transactions?all=yes"),
-    ("transaction", f"/transactions/{contents.TRANSACTION}"),
+    ("transaction", f"/transactions/{contents.COMMITTED}"),
     ("hanging", "/hanging-transactions"),
     ("moves", "/reassign"),
     ("elections", "/elections"),

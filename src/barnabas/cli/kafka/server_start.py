@@ -44,16 +44,14 @@ def run(given: Given) -> int:
     if given["daemon"]:
         _start_daemon(file, given["override"])
         return 0
-    from barnabas.cli.start import run as start
+    from barnabas.cli import start
 
-    nothing = dict.fromkeys(
-        ("secure", "data_dir", "listen", "id", "zookeeper", "metrics", "console", "log_format")
-    )
-    return start(
-        argparse.Namespace(
-            **nothing, config=file, settings=list(settings.items()), log_level="info"
-        )
-    )
+    parser = argparse.ArgumentParser()
+    start.configure(parser)
+    words = ["--config", file]
+    for name, value in settings.items():
+        words += ["--set", f"{name}={value}"]
+    return start.run(parser.parse_args(words))
 
 
 def settings_of(file: str, overrides: dict[str, str]) -> dict[str, str]:

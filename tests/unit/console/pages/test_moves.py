@@ -17,16 +17,24 @@ from barnabas.metadata.topic_store import NewTopic
 from barnabas.model.ids import TopicPartition
 
 
+@pytest.mark.usefixtures("resting")
 def test_where_nothing_moves_the_page_says_so(site: Site) -> None:
     assert "No partition is being moved." in site.page("/reassign")
     assert site.get("/reassign.json").json()["rows"] == []
-    site.create_topic("resting", 2)
     filled = site.page("/reassign?topic=resting&topic=other")
     assert 'value="resting other"' in filled
     answer = site.post("/reassign/start", {"topics": "resting"})
     assert "spread already" in text_of(answer.text)
 
 
+@pytest.fixture
+def resting(site: Site) -> None:
+    """A topic whose replicas are where they should be."""
+    if site.get("/topics/resting").status_code == 404:
+        site.create_topic("resting", 2)
+
+
+@pytest.mark.usefixtures("resting")
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
