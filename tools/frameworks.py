@@ -86,7 +86,7 @@ def go_environment() -> Mapping[str, str]:
 
 def _rust(home: Path) -> None:
     cargo = _program("cargo")
-    arguments = ["--quiet", "--locked", "--release", "--target-dir", str(home / "target")]
+    arguments = ["--quiet", "--release", "--target-dir", str(home / "target")]
     _run([cargo, "build", *arguments], SOURCES / "rust")
 
 
